@@ -1,0 +1,1 @@
+"""Where golden samples come from."""

@@ -1,0 +1,1 @@
+"""What runs work items: this process, or a cluster."""

@@ -1,0 +1,1 @@
+"""Who gives verdicts: language models through LiteLLM, or offline heuristics."""

@@ -1,0 +1,1 @@
+"""What turns a report into a file that people or machines read."""

@@ -1,0 +1,1 @@
+"""Where answers come from: recorded, or from the live RAG app."""

@@ -1,0 +1,1 @@
+"""The story of a run: load, answer, evaluate, compare, decide, report."""

@@ -1,0 +1,1 @@
+"""Pure rules: records, metrics, statistics, the gate. No I/O, no clock, no environment."""
