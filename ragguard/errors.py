@@ -1,6 +1,6 @@
 """Every error that a user may meet: each knows its exit code, says what is wrong, and what mends it.
 
-A regression is not an error but a value (see `ragguard.core.gate`); errors are for what keeps a verdict from being reached.
+A regression is not an error but a value (see `ragguard.core.gate`); errors keep a verdict from being reached.
 """
 
 from __future__ import annotations

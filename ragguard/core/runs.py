@@ -1,0 +1,192 @@
+"""The run: its head (run.json), the events that make it a baseline, and the fingerprints that make runs comparable."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import AwareDatetime, Field, JsonValue
+
+from ragguard.core.digests import digest
+from ragguard.core.samples import Record
+
+SCHEMA_VERSION: Literal[1] = 1
+
+EventKind = Literal["accepted", "rejected", "pinned", "unpinned"]
+Outcome = Literal["error", "failed", "not_comparable", "inconclusive", "warned", "passed"]
+OUTCOMES: tuple[Outcome, ...] = ("error", "failed", "not_comparable", "inconclusive", "warned", "passed")
+"""All outcomes, the worst first."""
+
+
+class Event(Record):
+    """Who decided what about a run, and when."""
+
+    run_id: str
+    suite: str
+    kind: EventKind
+    by: str
+    at: AwareDatetime
+
+
+class Selection(Record):
+    """Which part of the data set a run took."""
+
+    budget: int | None = None
+    tags: tuple[str, ...] = ()
+    shard: str | None = None
+
+
+class DatasetInfo(Record):
+    """The data set of a run: where it came from, and digests of its content and of its ids."""
+
+    uri: str
+    digest: str
+    ids_digest: str
+    n_total: int
+    n_selected: int
+    selection: Selection = Selection()
+    overridden: bool = False
+
+
+class Fingerprint(Record):
+    """All that decides one metric's values apart from the data: equal fingerprints, comparable scores.
+
+    Attributes:
+        judge: Digest of models, parameters, repeats and panel; None where no judge is used.
+        prompts: Digest of each task's prompt.
+        embedder: Digest of model, dimension and revision; None where none is used.
+        metric: Digest of the metric's version and settings.
+    """
+
+    judge: str | None = None
+    prompts: dict[str, str] = Field(default_factory=dict)
+    embedder: str | None = None
+    metric: str
+
+    @property
+    def digest(self) -> str:
+        """One digest of the whole."""
+        return digest(self.model_dump())
+
+    def differences(self, other: Fingerprint) -> list[str]:
+        """Names what differs, in a reader's words."""
+        found = []
+        if self.judge != other.judge:
+            found.append("judge")
+        changed = sorted(
+            task for task in {*self.prompts, *other.prompts} if self.prompts.get(task) != other.prompts.get(task)
+        )
+        found += [f"prompt of {task}" for task in changed]
+        if self.embedder != other.embedder:
+            found.append("embedder")
+        if self.metric != other.metric:
+            found.append("metric version or settings")
+        return found
+
+
+class MetricSummary(Record):
+    """One metric over the whole run; fractions unless the unit says otherwise.
+
+    Attributes:
+        delta: Candidate minus baseline over the pairs, at the last look.
+        mdd: Minimal detectable drop.
+        m: Baseline runs compared with.
+    """
+
+    unit: Literal["fraction", "s", "usd"] = "fraction"
+    direction: Literal["higher", "lower"] = "higher"
+    aggregate: Literal["mean", "p50", "p95"] = "mean"
+    mean: float | None = None
+    baseline_mean: float | None = None
+    delta: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    mdd: float | None = None
+    slo_min: float | None = None
+    n_scored: int = 0
+    n_failed: int = 0
+    n_not_applicable: int = 0
+    n_pairs: int = 0
+    look: int = 1
+    m: int = 0
+    outcome: Outcome
+    reason: str = ""
+
+
+class Usage(Record):
+    """What the run paid for; unknown is None.
+
+    Attributes:
+        calls: Judge calls sent.
+        cached_calls: Judgments from this machine's cache.
+        carried_calls: Judgments carried over from the baseline.
+        look_calls: Judge calls sent for looks 2 and 3 (part of `calls`).
+    """
+
+    calls: int = 0
+    cached_calls: int = 0
+    carried_calls: int = 0
+    look_calls: int = 0
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class Observed(Record):
+    """What the judge did that was not configured."""
+
+    response_models: tuple[str, ...] = ()
+    dropped_params: tuple[str, ...] = ()
+
+
+class Execution(Record):
+    """Facts of this execution that do not change the result."""
+
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
+    seconds: dict[str, float] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
+class SamplesFile(Record):
+    """The samples file that belongs to a head."""
+
+    path: str
+    sha256: str
+    count: int
+
+
+class RunHead(Record):
+    """run.json: the whole run but for its samples."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run_id: str
+    suite: str
+    event: str
+    repository: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    base_commit: str | None = None
+    commit_time: AwareDatetime | None = None
+    attempt: int = 1
+    created_at: AwareDatetime
+    dataset: DatasetInfo
+    answers_digest: str
+    judge_models: tuple[str, ...] = ()
+    embedder_model: str | None = None
+    fingerprints: dict[str, Fingerprint]
+    policy: dict[str, JsonValue]
+    metrics: dict[str, MetricSummary]
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+    baseline_run_ids: tuple[str, ...] = ()
+    coverage: float
+    usage: Usage = Usage()
+    observed: Observed = Observed()
+    execution: Execution = Execution()
+    samples: SamplesFile | None = None
+
+    @property
+    def ordering_time(self) -> datetime:
+        """The time by which runs are put in order: the commit's, else the run's own."""
+        return self.commit_time or self.created_at

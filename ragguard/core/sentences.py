@@ -1,0 +1,95 @@
+"""Sentence splitting for English, Vietnamese and Chinese: by a library, and what it breaks merged again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+import sentencex
+
+from ragguard.core.text import one_line
+
+_HAN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]")
+_VIETNAMESE = re.compile(r"[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.IGNORECASE)
+
+_ABBREVIATIONS = (
+    # Vietnamese titles, places and legal forms
+    "TP", "Tp", "GS", "PGS", "TS", "ThS", "BS", "CN", "KS", "NXB", "TX", "TT", "Ths", "ĐH", "THPT",
+    # English, where the library splits
+    "approx", "vs", "Dr", "Mr", "Mrs", "Ms", "Prof", "St", "Jr", "Sr", "Fig", "Eq", "Ch", "Sec", "Vol",
+    "e.g", "i.e", "cf", "al",
+)  # fmt: skip
+_ENDS_IN_ABBREVIATION = re.compile(rf"(?:^|[\s(\[\"“.])(?:{'|'.join(re.escape(a) for a in _ABBREVIATIONS)})\.$")
+_ENDS_IN_INITIAL = re.compile(r"(?:^|\s)(?:[A-ZĐ]\.\s?)?[QP]\.$|^[A-ZĐ]\.$|(?:^|\s)[A-ZĐ]\.\s?[A-ZĐ]\.$")
+_ONLY_A_LIST_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)]$|^[-*•·–—]+$")
+
+
+def language_of(text: str) -> str:
+    """Guesses the language for splitting: `zh`, `vi` or `en`, by the script and the diacritics of the text."""
+    han = len(_HAN.findall(text))
+    if han * 4 >= len(text.replace(" ", "")):
+        return "zh" if han else "en"
+    return "vi" if _VIETNAMESE.search(text) else "en"
+
+
+@lru_cache(maxsize=4096)
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Splits a text into sentences.
+
+    Line breaks that end a paragraph, a heading or a list item end a sentence too; a list mark stays with its item.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The sentences in order, each on one line and not blank; empty for a blank text.
+    """
+    pieces: list[str] = []
+    for block in _blocks(text):
+        pieces.extend(_merged(one_line(piece) for piece in sentencex.segment(language_of(block), block)))
+    return tuple(_with_list_marks(pieces))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Joins lines that were only wrapped: a line that ends without punctuation and goes on in lower case."""
+    lines = [line.strip() for line in text.splitlines()]
+    block = ""
+    for line, following in pairwise([*lines, ""]):
+        block = f"{block} {line}".strip()
+        wrapped = len(line) > 40 and following[:1].islower() and line[-1:] not in ".!?。！？:：;；"
+        if not wrapped and block:
+            yield block
+            block = ""
+
+
+def _merged(pieces: Iterator[str]) -> Iterator[str]:
+    held = ""
+    for piece in pieces:
+        if not piece:
+            continue
+        joined = f"{held} {piece}".strip()
+        held = ""
+        if _is_unfinished(joined):
+            held = joined
+        else:
+            yield joined
+    if held:
+        yield held
+
+
+def _is_unfinished(piece: str) -> bool:
+    return bool(_ENDS_IN_ABBREVIATION.search(piece) or _ENDS_IN_INITIAL.search(piece))
+
+
+def _with_list_marks(pieces: list[str]) -> Iterator[str]:
+    mark = ""
+    for piece in pieces:
+        if _ONLY_A_LIST_MARK.match(piece):
+            mark = f"{mark} {piece}".strip()
+            continue
+        yield f"{mark} {piece}".strip()
+        mark = ""
+    if mark:
+        yield mark
