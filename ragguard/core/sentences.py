@@ -23,6 +23,9 @@ _ABBREVIATIONS = (
 )  # fmt: skip
 _ENDS_IN_ABBREVIATION = re.compile(rf"(?:^|[\s(\[\"“.])(?:{'|'.join(re.escape(a) for a in _ABBREVIATIONS)})\.$")
 _ENDS_IN_INITIAL = re.compile(r"(?:^|\s)(?:[A-ZĐ]\.\s?)?[QP]\.$|^[A-ZĐ]\.$|(?:^|\s)[A-ZĐ]\.\s?[A-ZĐ]\.$")
+_WRAPPED_FROM = 40
+_LONG_QUOTATION = 200
+_QUOTES = "\"“”«「『'‘"
 _ONLY_A_LIST_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)]$|^[-*•·–—]+$")
 
 
@@ -48,8 +51,19 @@ def split_sentences(text: str) -> tuple[str, ...]:
     """
     pieces: list[str] = []
     for block in _blocks(text):
-        pieces.extend(_merged(one_line(piece) for piece in sentencex.segment(language_of(block), block)))
+        pieces.extend(_merged(one_line(piece) for piece in _segments(block)))
     return tuple(_with_list_marks(pieces))
+
+
+def _segments(block: str) -> Iterator[str]:
+    """Splits by the library, and splits long quotations, which the library keeps whole, once more."""
+    language = language_of(block)
+    for piece in sentencex.segment(language, block):
+        if len(piece) > _LONG_QUOTATION and piece[0] in _QUOTES:
+            first, *rest = sentencex.segment(language, piece[1:])
+            yield from (piece[0] + first, *rest)
+        else:
+            yield piece
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -58,7 +72,7 @@ def _blocks(text: str) -> Iterator[str]:
     block = ""
     for line, following in pairwise([*lines, ""]):
         block = f"{block} {line}".strip()
-        wrapped = len(line) > 40 and following[:1].islower() and line[-1:] not in ".!?。！？:：;；"
+        wrapped = len(line) > _WRAPPED_FROM and following[:1].islower() and line[-1:] not in ".!?。！？:：;；"
         if not wrapped and block:
             yield block
             block = ""

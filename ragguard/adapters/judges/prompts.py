@@ -81,10 +81,14 @@ def conversation_lines(question: str, history: Sequence[dict[str, str]]) -> list
 
 @lru_cache(maxsize=8)
 def _environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
-    # Prompts are plain text: HTML escaping would change what the judge reads. `block` and `visible` make it safe.
+    # Prompts are plain text: HTML escaping would change what the judge reads. `block` and `visible` make them safe.
     environment = ImmutableSandboxedEnvironment(
-        loader=template_loader(overrides), autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )  # fmt: skip
+        loader=template_loader(overrides),
+        autoescape=False,  # noqa: S701
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.globals.update(
         block=block, numbered=numbered, passage_lines=passage_lines, conversation_lines=conversation_lines
     )
