@@ -25,7 +25,7 @@ _ENDS_IN_ABBREVIATION = re.compile(rf"(?:^|[\s(\[\"“.])(?:{'|'.join(re.escape(
 _ENDS_IN_INITIAL = re.compile(r"(?:^|\s)(?:[A-ZĐ]\.\s?)?[QP]\.$|^[A-ZĐ]\.$|(?:^|\s)[A-ZĐ]\.\s?[A-ZĐ]\.$")
 _WRAPPED_FROM = 40
 _LONG_QUOTATION = 200
-_QUOTES = "\"“”«「『'‘"
+_WITHOUT_QUOTES = str.maketrans(dict.fromkeys("\"“”«»「」『』()[]（）", " "))
 _ONLY_A_LIST_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)]$|^[-*•·–—]+$")
 
 
@@ -56,14 +56,14 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _segments(block: str) -> Iterator[str]:
-    """Splits by the library, and splits long quotations, which the library keeps whole, once more."""
+    """Splits by the library, and splits long quotations and brackets, which the library keeps whole, once more."""
     language = language_of(block)
     for piece in sentencex.segment(language, block):
-        if len(piece) > _LONG_QUOTATION and piece[0] in _QUOTES:
-            first, *rest = sentencex.segment(language, piece[1:])
-            yield from (piece[0] + first, *rest)
-        else:
+        if len(piece) <= _LONG_QUOTATION:
             yield piece
+            continue
+        for boundary in sentencex.get_sentence_boundaries(language, piece.translate(_WITHOUT_QUOTES)):
+            yield piece[boundary["start_index"] : boundary["end_index"]]
 
 
 def _blocks(text: str) -> Iterator[str]:

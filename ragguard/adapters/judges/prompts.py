@@ -84,7 +84,7 @@ def _environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
     # Prompts are plain text: HTML escaping would change what the judge reads. `block` and `visible` make them safe.
     environment = ImmutableSandboxedEnvironment(
         loader=template_loader(overrides),
-        autoescape=False,  # noqa: S701
+        autoescape=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
