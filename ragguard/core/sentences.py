@@ -25,7 +25,7 @@ _ENDS_IN_ABBREVIATION = re.compile(rf"(?:^|[\s(\[\"“.])(?:{'|'.join(re.escape(
 _ENDS_IN_INITIAL = re.compile(r"(?:^|\s)(?:[A-ZĐ]\.\s?)?[QP]\.$|^[A-ZĐ]\.$|(?:^|\s)[A-ZĐ]\.\s?[A-ZĐ]\.$")
 _WRAPPED_FROM = 40
 _LONG_QUOTATION = 200
-_WITHOUT_QUOTES = str.maketrans(dict.fromkeys("\"“”«»「」『』()[]（）", " "))
+_WITHOUT_QUOTES = str.maketrans(dict.fromkeys('"“”‘’«»「」『』()[]（）' + "'", " "))
 _ONLY_A_LIST_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)]$|^[-*•·–—]+$")
 
 
