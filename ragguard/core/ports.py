@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ragguard.core.samples import Answer, Sample
 from ragguard.core.scores import JudgeRequest, Judgment, SampleResult
 from ragguard.core.tasks import Task
 from ragguard.core.work import WorkItem
+
+if TYPE_CHECKING:
+    from ragguard.core.evaluation import Bench
 
 Vectors = NDArray[np.float64]
 
@@ -130,8 +133,8 @@ class TaskFailedError(Exception):
 class Executor(Protocol):
     """What runs work items."""
 
-    def evaluate(self, work: Iterable[WorkItem]) -> AsyncIterator[SampleResult]:
-        """Yields one result for each work item, as they come."""
+    def evaluate(self, work: Iterable[WorkItem], bench: Bench) -> AsyncIterator[SampleResult]:
+        """Yields one result for each work item, in the order of the work."""
         ...
 
 

@@ -26,6 +26,8 @@ _ENDS_IN_INITIAL = re.compile(r"(?:^|\s)(?:[A-ZĐ]\.\s?)?[QP]\.$|^[A-ZĐ]\.$|(?:
 _WRAPPED_FROM = 40
 _LONG_QUOTATION = 200
 _WITHOUT_QUOTES = str.maketrans(dict.fromkeys('"“”‘’«»「」『』()[]（）' + "'", " "))
+# A Chinese full stop before a digit, and a number with its unit before a full stop: "1,470 m. It …".
+_MISSED_END = re.compile(r"(?P<cjk>[。！？](?![”’」』）。！？]))|\d\s?[^\W\d_]{1,3}(?:/[^\W\d_]{1,3})?\.\s+")
 _ONLY_A_LIST_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)]$|^[-*•·–—]+$")
 
 
@@ -56,14 +58,25 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _segments(block: str) -> Iterator[str]:
-    """Splits by the library, and splits long quotations and brackets, which the library keeps whole, once more."""
+    """Splits by the library, and once more where it is known to keep sentences together."""
     language = language_of(block)
     for piece in sentencex.segment(language, block):
         if len(piece) <= _LONG_QUOTATION:
-            yield piece
+            yield from _split_after(_MISSED_END, piece)
             continue
+        # The library keeps long quotations and brackets whole; without the marks it does not.
         for boundary in sentencex.get_sentence_boundaries(language, piece.translate(_WITHOUT_QUOTES)):
-            yield piece[boundary["start_index"] : boundary["end_index"]]
+            yield from _split_after(_MISSED_END, piece[boundary["start_index"] : boundary["end_index"]])
+
+
+def _split_after(end: re.Pattern[str], piece: str) -> Iterator[str]:
+    start = 0
+    for match in end.finditer(piece):
+        following = piece[match.end() : match.end() + 1]
+        if match["cjk"] or following.isupper():
+            yield piece[start : match.end()]
+            start = match.end()
+    yield piece[start:]
 
 
 def _blocks(text: str) -> Iterator[str]:
