@@ -32,7 +32,7 @@ def field_errors(error: ValidationError, text: YamlText, model: type[BaseModel])
 def _path_in_data(loc: tuple[int | str, ...], data: object) -> FieldPath:
     """Drops the parts of a location that name a union's member, not a place in the file."""
     path: list[str | int] = []
-    here = data
+    here: Any = data
     for position, part in enumerate(loc):
         is_field = isinstance(here, dict) and part in here
         if is_field or (isinstance(here, list) and isinstance(part, int) and part < len(here)):

@@ -13,6 +13,7 @@ from ragguard.core.samples import Record
 SCHEMA_VERSION: Literal[1] = 1
 
 EventKind = Literal["accepted", "rejected", "pinned", "unpinned"]
+Cause = Literal["retrieval", "generation", "judge", "unknown"]
 Outcome = Literal["error", "failed", "not_comparable", "inconclusive", "warned", "passed"]
 OUTCOMES: tuple[Outcome, ...] = ("error", "failed", "not_comparable", "inconclusive", "warned", "passed")
 """All outcomes, the worst first."""
@@ -156,8 +157,75 @@ class SamplesFile(Record):
     count: int
 
 
+class RegressedSample(Record):
+    """A sample that fell in one metric.
+
+    Attributes:
+        before: The baseline's value; the mean over its runs.
+        after: The candidate's value.
+        cause: `retrieval` when the passages changed, `generation` when only the answer did, `judge` when neither did
+            (noise or drift, never the change under test); `unknown` where the baseline kept no digests.
+        confirmed: Whether the fall stood a test against noise or held at a fresh look.
+        line: Line of the sample in the data set, from 1; 0 where unknown.
+    """
+
+    id: str
+    metric: str
+    before: float
+    after: float
+    cause: Cause
+    confirmed: bool
+    line: int = 0
+
+
+class LookNote(Record):
+    """What was judged again, and why."""
+
+    look: int
+    metric: str
+    n_samples: int
+    why: str
+
+
+class IdList(Record):
+    """Sample ids for a reader: how many, and the first of them."""
+
+    count: int = 0
+    first: tuple[str, ...] = ()
+
+
+class Comparison(Record):
+    """What a report tells about candidate and baseline besides the metrics.
+
+    Attributes:
+        regressed: The samples that fell most, worst first; `n_regressed` counts all.
+        causes: How many regressed samples have each cause.
+        added: Ids that the baseline does not have.
+        removed: Ids that only the baseline has.
+        changed: Ids whose question, reference or gold changed, so that they are not paired.
+        rescored: Metrics whose baseline answers were judged again, with what had changed.
+        looks: What was judged again.
+    """
+
+    regressed: tuple[RegressedSample, ...] = ()
+    n_regressed: int = 0
+    causes: dict[Cause, int] = Field(default_factory=dict)
+    added: IdList = IdList()
+    removed: IdList = IdList()
+    changed: IdList = IdList()
+    rescored: dict[str, str] = Field(default_factory=dict)
+    looks: tuple[LookNote, ...] = ()
+
+
 class RunHead(Record):
-    """run.json: the whole run but for its samples."""
+    """run.json: the whole run but for its samples.
+
+    Attributes:
+        reasons: Why the outcome is what it is, the worst first.
+        notices: What a reader must know before the numbers, such as that the judge is a heuristic.
+        notes: What a reader may want to know besides.
+        usage_by_task: Judge usage by task, where it is known.
+    """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     run_id: str
@@ -179,9 +247,13 @@ class RunHead(Record):
     metrics: dict[str, MetricSummary]
     outcome: Outcome
     reasons: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    comparison: Comparison = Comparison()
     baseline_run_ids: tuple[str, ...] = ()
     coverage: float
     usage: Usage = Usage()
+    usage_by_task: dict[str, Usage] = Field(default_factory=dict)
     observed: Observed = Observed()
     execution: Execution = Execution()
     samples: SamplesFile | None = None
