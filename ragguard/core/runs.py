@@ -91,6 +91,10 @@ class MetricSummary(Record):
     Attributes:
         delta: Candidate minus baseline over the pairs, at the last look.
         mdd: Minimal detectable drop.
+        samples_to_halve_mdd: Samples that would halve it; None where no number would, or unknown.
+        runs_to_halve_mdd: Baseline runs that would halve it; None as above.
+        tolerance: The tolerated drop as applied.
+        tolerance_relative: Whether the tolerance is a share of the baseline's value.
         m: Baseline runs compared with.
     """
 
@@ -104,6 +108,10 @@ class MetricSummary(Record):
     ci_high: float | None = None
     p_value: float | None = None
     mdd: float | None = None
+    samples_to_halve_mdd: int | None = None
+    runs_to_halve_mdd: int | None = None
+    tolerance: float | None = None
+    tolerance_relative: bool = False
     slo_min: float | None = None
     n_scored: int = 0
     n_failed: int = 0
