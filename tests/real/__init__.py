@@ -1,0 +1,1 @@
+"""Tests against real parts; run by `pytest -m real tests/real`."""
