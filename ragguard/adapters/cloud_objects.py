@@ -1,0 +1,148 @@
+"""Objects in S3, Google Cloud Storage and Azure, by obstore; credentials come from the clouds' usual variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ragguard.adapters.addresses import Access, Address
+from ragguard.core.text import one_line
+from ragguard.errors import ConfigError, ObjectError, ObjectExistsError, ObjectNotFoundError, RagguardError
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+_CHUNK_BYTES = 1024 * 1024
+_PAGE = 1000
+_WHOLE_TIMEOUT = timedelta(minutes=30)
+_RETRY_TIMEOUT = timedelta(seconds=60)
+_MAX_MESSAGE = 400
+_MENDS = {
+    "s3": "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (AWS_SESSION_TOKEN, AWS_ENDPOINT_URL where "
+    "needed; AWS_SKIP_SIGNATURE=true for a public bucket), and see that they allow this",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS or sign in to Google Cloud, and see that the account is allowed this",
+    "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or sign in to Azure, and see that they allow "
+    "this",
+}
+
+
+class CloudFolder:
+    """A prefix of a bucket; keys are relative to it."""
+
+    def __init__(self, address: Address, access: Access) -> None:
+        self._address = address
+        self.shown = f"{address.scheme}://{address.root}/{address.path}".rstrip("/")
+        self._store = _client(address, access)
+
+    def chunks(self, key: str) -> Iterator[bytes]:
+        """Yields an object's bytes.
+
+        Raises:
+            ObjectNotFoundError: There is no such object.
+            ObjectError: It cannot be read.
+        """
+        import obstore
+
+        try:
+            for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK_BYTES):
+                yield bytes(chunk)
+        except _errors() as error:
+            self._fail(error, key, "read")
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """Returns the keys of all objects below a prefix (whole path segments), sorted.
+
+        Raises:
+            ObjectError: The bucket cannot be listed, or does not exist.
+        """
+        import obstore
+
+        try:
+            pages = obstore.list(self._store, prefix or None, chunk_size=_PAGE)
+            return sorted(meta["path"] for page in pages for meta in page)
+        except _errors() as error:
+            self._fail(error, prefix, "list")
+
+    def write(self, key: str, data: bytes | Path) -> None:
+        """Writes an object whole, over what is there.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        self._put(key, data, "overwrite")
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        """Writes a new object by a conditional put.
+
+        Raises:
+            ObjectExistsError: It is already there; nothing is changed.
+            ObjectError: It cannot be written.
+        """
+        self._put(key, data.read_bytes() if isinstance(data, Path) else data, "create")
+
+    def _put(self, key: str, data: bytes | Path, mode: Any) -> None:
+        import obstore
+
+        try:
+            obstore.put(self._store, key, data, mode=mode)
+        except _errors() as error:
+            self._fail(error, key, "write")
+
+    def _fail(self, error: Exception, key: str, action: str) -> NoReturn:
+        raise _translated(error, f"{self.shown}/{key}".rstrip("/"), action, self._address.scheme) from None
+
+
+def _client(address: Address, access: Access) -> S3Store | GCSStore | AzureStore:
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    options: Any = {
+        # Only an endpoint that the operator set to http:// is ever asked without TLS.
+        "allow_http": True,
+        "connect_timeout": timedelta(seconds=access.connect_timeout_s),
+        "read_timeout": timedelta(seconds=access.read_timeout_s),
+        "timeout": _WHOLE_TIMEOUT,
+    }
+    retry: Any = {"max_retries": access.retries, "retry_timeout": _RETRY_TIMEOUT}
+    prefix = address.path or None
+    try:
+        if address.scheme == "s3":
+            return S3Store(address.root, prefix=prefix, client_options=options, retry_config=retry)
+        if address.scheme == "gs":
+            return GCSStore(address.root, prefix=prefix, client_options=options, retry_config=retry)
+        return AzureStore(address.root, prefix=prefix, client_options=options, retry_config=retry)
+    except _errors() as error:
+        where = f"{address.scheme}://{address.root}"
+        raise ConfigError(f"{where}: {_message(error)}", mend=_MENDS[address.scheme]) from None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from obstore.exceptions import BaseError
+
+    return (BaseError, OSError, ValueError)
+
+
+def _translated(error: Exception, shown: str, action: str, scheme: str) -> RagguardError:
+    from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
+
+    message = _message(error)
+    if isinstance(error, AlreadyExistsError):
+        return ObjectExistsError(f"{shown}: is already there")
+    if "NoSuchBucket" in message or (isinstance(error, FileNotFoundError) and action != "read"):
+        return ObjectError(f"{shown}: the bucket does not exist", mend="create it, or correct its name and region")
+    if isinstance(error, FileNotFoundError):
+        return ObjectNotFoundError(f"{shown}: no such object", mend="correct the address")
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "169.254." in message:
+        return ObjectError(f"{shown}: cannot {action}, the credentials are missing or refused", mend=_MENDS[scheme])
+    return ObjectError(
+        f"{shown}: cannot {action} ({message})",
+        mend="see whether the endpoint can be reached from here, then try again",
+    )
+
+
+def _message(error: Exception) -> str:
+    """The first words of an obstore error, without what may hold a signature."""
+    text = one_line(str(error).partition("Debug source:")[0])
+    return re.sub(r"\?\S+", "", text)[:_MAX_MESSAGE]

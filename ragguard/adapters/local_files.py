@@ -1,0 +1,147 @@
+"""Files on this machine: read in pieces, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ragguard.errors import ObjectError, ObjectExistsError, ObjectNotFoundError, RagguardError
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class LocalFolder:
+    """A folder; keys are relative paths with slashes. Names that begin with a dot are ours while a write lasts."""
+
+    def __init__(self, path: str) -> None:
+        self.shown = path
+        self._root = Path(path)
+
+    def chunks(self, key: str) -> Iterator[bytes]:
+        """Yields a file's bytes.
+
+        Raises:
+            ObjectNotFoundError: There is no such file.
+            ObjectError: It cannot be read.
+        """
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    yield chunk
+        except OSError as error:
+            raise _translated(error, path, "read") from None
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """Returns the keys of all files below a folder, sorted; none where the folder is missing.
+
+        Raises:
+            ObjectError: It cannot be read.
+        """
+        top = self._path(prefix) if prefix else self._root
+        found: list[str] = []
+        try:
+            for folder, folders, names in os.walk(top, onerror=_raise):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                base = Path(folder).relative_to(self._root)
+                found += [(base / name).as_posix() for name in names if not name.startswith(".")]
+        except FileNotFoundError:
+            return sorted(found)
+        except OSError as error:
+            raise _translated(error, top, "list") from None
+        return sorted(found)
+
+    def write(self, key: str, data: bytes | Path) -> None:
+        """Writes a file whole, over what is there.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        self._place(key, data, Path.replace)
+
+    def create(self, key: str, data: bytes | Path) -> None:
+        """Writes a new file whole.
+
+        Raises:
+            ObjectExistsError: It is already there; nothing is changed.
+            ObjectError: It cannot be written.
+        """
+        self._place(key, data, _link_or_copy)
+
+    def _place(self, key: str, data: bytes | Path, name: Callable[[Path, Path], object]) -> None:
+        path = self._path(key)
+        draft = path.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            _make_folder(path.parent)
+            try:
+                _write_synced(draft, data)
+                name(draft, path)
+                _sync_folder(path.parent)
+            finally:
+                draft.unlink(missing_ok=True)
+        except FileExistsError:
+            raise ObjectExistsError(f"{path}: is already there") from None
+        except OSError as error:
+            raise _translated(error, path, "write") from None
+
+    def _path(self, key: str) -> Path:
+        if key.startswith("/") or "\x00" in key or ".." in key.split("/"):
+            raise ObjectError(f"{self.shown}: {key!r} would lie outside the folder")
+        return self._root / key
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, "a file is in the way of the folder", str(path)) from None
+
+
+def _write_synced(path: Path, data: bytes | Path) -> None:
+    with path.open("xb") as file:
+        if isinstance(data, Path):
+            with data.open("rb") as source:
+                shutil.copyfileobj(source, file, _CHUNK_BYTES)
+        else:
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _link_or_copy(draft: Path, path: Path) -> None:
+    """Gives a file its name unless the name is taken, in one step."""
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: exclusive, though a reader may see the file while it is written.
+        _write_synced(path, draft)
+
+
+def _sync_folder(path: Path) -> None:
+    with suppress(OSError):  # some file systems cannot; the file itself is safe
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _translated(error: OSError, path: Path, action: str) -> RagguardError:
+    why = (error.strerror or str(error)).lower()
+    if isinstance(error, FileNotFoundError) and action == "read":
+        return ObjectNotFoundError(f"{path}: no such file", mend=f"correct the path; it is looked up from {Path.cwd()}")
+    if isinstance(error, IsADirectoryError):
+        return ObjectNotFoundError(f"{path}: is a folder, not a file", mend="name a file in it")
+    mend = "give the user that runs ragguard the right to it" if isinstance(error, PermissionError) else None
+    return ObjectError(f"{path}: cannot {action} ({why})", mend=mend)
