@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ragguard.core.runs import Event, Fingerprint, RunHead
@@ -118,19 +118,19 @@ class Baseline:
         return f"changed: {', '.join(known.differences(fingerprint))}"
 
 
-def independent(runs: Sequence[BaselineRun], limit: int = MAX_RUNS) -> tuple[BaselineRun, ...]:
+def independent(runs: Iterable[BaselineRun], limit: int = MAX_RUNS) -> tuple[BaselineRun, ...]:
     """Keeps runs whose answers were generated independently: no two share more than half of their answers.
 
     Args:
-        runs: Newest first; of two that share answers the newer one stays.
+        runs: Newest first, read only as far as needed; of two that share answers the newer one stays.
         limit: At most so many are kept.
     """
     kept: list[BaselineRun] = []
     for run in runs:
-        if len(kept) == limit:
-            break
         if all(_shared_answers(run, other) <= _SAME_ANSWERS_SHARE for other in kept):
             kept.append(run)
+        if len(kept) == limit:
+            break
     return tuple(kept)
 
 

@@ -1,4 +1,4 @@
-"""All that a renderer or notifier needs, put together from a run's head and its samples, with no network and no store."""
+"""All that a renderer or notifier needs, from a run's head and its samples: no network, no store."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Report:
     head: RunHead
     regressed: tuple[RegressedDetail, ...]
     results: Results = field(repr=False)
-    links: Links = Links()
+    links: Links = field(default_factory=Links)
     exit_code: int = 0
     deliveries: tuple[Delivery, ...] = ()
 

@@ -93,6 +93,7 @@ class MetricSummary(Record):
         mdd: Minimal detectable drop.
         samples_to_halve_mdd: Samples that would halve it; None where no number would, or unknown.
         runs_to_halve_mdd: Baseline runs that would halve it; None as above.
+        mdd_of_three_runs: What it would be with three baseline runs; None where there are three.
         tolerance: The tolerated drop as applied.
         tolerance_relative: Whether the tolerance is a share of the baseline's value.
         m: Baseline runs compared with.
@@ -110,6 +111,7 @@ class MetricSummary(Record):
     mdd: float | None = None
     samples_to_halve_mdd: int | None = None
     runs_to_halve_mdd: int | None = None
+    mdd_of_three_runs: float | None = None
     tolerance: float | None = None
     tolerance_relative: bool = False
     slo_min: float | None = None

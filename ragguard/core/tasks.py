@@ -102,14 +102,15 @@ class ClaimsReply(Reply):
 
     def problems(self, inputs: Inputs) -> list[str]:
         """Every line must be the source of a claim or be named in `no_claim`, never both; passages must exist."""
-        lines, passages = _count(inputs, "lines"), _count(inputs, "passages")
+        lines, passages = count(inputs, "lines"), count(inputs, "passages")
         sources = {claim.source for claim in self.claims}
         found = coverage_problems("line", lines, [*sources, *self.no_claim])
-        found += _passage_problems(self.claims, passages)
+        found += passage_problems(self.claims, passages)
         return found
 
 
-def _passage_problems(claims: Iterable[ClaimVerdict], passages: int) -> list[str]:
+def passage_problems(claims: Iterable[ClaimVerdict], passages: int) -> list[str]:
+    """Says which claims name a passage that does not exist, or no passage where one must have supported them."""
     wrong = sorted({claim.passage for claim in claims if not 0 <= claim.passage <= passages})
     found = [f"no such passage: {_listed(wrong)}"] if wrong else []
     if any(claim.verdict == "supported" and claim.passage == 0 for claim in claims):
@@ -145,7 +146,8 @@ class QuestionsReply(Reply):
         return found
 
 
-def _count(inputs: Inputs, key: str) -> int:
+def count(inputs: Inputs, key: str) -> int:
+    """How many items a task's input holds; 0 where it is no list."""
     items = inputs[key]
     return len(items) if isinstance(items, list) else 0
 

@@ -48,7 +48,7 @@ class Metric(BaseModel):
 
     @model_validator(mode="after")
     def _threshold_fits_scale(self) -> Metric:
-        if self.threshold > self.scale:
+        if self.unit == "fraction" and self.threshold > self.scale:
             raise ValueError(
                 f"threshold {self.threshold:g} is above its scale {self.scale:g}: "
                 "write a fraction, or add `scale: 10` for a threshold on 0-10"
@@ -107,7 +107,9 @@ class Metric(BaseModel):
             "citations": answer.citations is not None,
             "answerable": sample.answerable is not None or sample.unanswerable_keys is not None,
             "gold_passages": sample.gold_passage_ids is not None
-            or any(passage.is_ground_truth is not None for passage in passages_of(sample, answer) or ()),
+            or any(
+                passage.is_ground_truth is not None for passage in (*(sample.contexts or ()), *(answer.contexts or ()))
+            ),
             "gold_facts": sample.gold_facts is not None,
             "latency_s": answer.latency_s is not None,
             "cost_usd": answer.cost_usd is not None,
@@ -144,9 +146,15 @@ class Metric(BaseModel):
         """Whether a value reaches the threshold, with 1e-9 of slack."""
         return value >= self.threshold / self.scale - 1e-9
 
-    def not_applicable(self, reason: str) -> Score:
-        """Builds the score of a sample that lacks what the metric needs."""
-        return Score(metric=self.id, status="not_applicable", label=f"{self.id}.not_applicable", reason=reason)
+    def not_applicable(self, reason: str, *, judgments: Iterable[Judgment] = ()) -> Score:
+        """Builds the score of a sample that lacks what the metric needs, which a judge may have found out."""
+        return Score(
+            metric=self.id,
+            status="not_applicable",
+            label=f"{self.id}.not_applicable",
+            reason=reason,
+            judgment_keys=tuple(judgment.key for judgment in judgments),
+        )
 
     def failed(self, reason: str) -> Score:
         """Builds the score of a sample whose judge or target failed."""

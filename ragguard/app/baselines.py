@@ -1,0 +1,54 @@
+"""Finds the baseline in the store: the last accepted runs of the base branch, and the pinned run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ragguard.app.context import RunContext
+from ragguard.core.baseline import MAX_RUNS, Baseline, BaselineRun, independent, is_accepted, pinned_run
+from ragguard.core.ports import Store
+from ragguard.core.runs import Event, RunHead
+from ragguard.errors import ConfigError
+
+_LOOKED_AT = 50
+_READ_AT_MOST = 2 * MAX_RUNS
+
+
+def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: bool) -> Baseline:
+    """The newest accepted runs with independently generated answers, at most five.
+
+    Raises:
+        StoreError: The store cannot be read, which is not the same as an empty one.
+    """
+    events = store.events(suite)
+    for branch in context.base_branches:
+        heads = store.heads(suite, branch=branch, before=context.before, limit=_LOOKED_AT)
+        accepted = [head for head in heads if head.run_id != context.run_id and is_accepted(head, events)]
+        if accepted:
+            return Baseline(independent(_read(store, accepted[:_READ_AT_MOST], carry_over=carry_over)))
+    return Baseline()
+
+
+def one_run(store: Store, run_id: str, *, carry_over: bool) -> Baseline:
+    """A single run as the baseline, such as a pinned one.
+
+    Raises:
+        ConfigError: There is no such run in the store.
+    """
+    head = store.head(run_id)
+    if head is None:
+        raise ConfigError(
+            f"the run {run_id} is not in the store", mend="`ragguard history` lists the runs that are; correct the id"
+        )
+    return Baseline(tuple(_read(store, [head], carry_over=carry_over)))
+
+
+def pinned(store: Store, suite: str, configured: str | None, events: Iterable[Event] | None = None) -> str | None:
+    """The pinned run's id: the config's, else the newest pin in the store."""
+    return configured or pinned_run(store.events(suite) if events is None else events)
+
+
+def _read(store: Store, heads: Sequence[RunHead], *, carry_over: bool) -> Iterator[BaselineRun]:
+    for index, head in enumerate(heads):
+        # Only the newest run's judgments are carried over: older ones answer other texts.
+        yield BaselineRun.of(head, store.samples(head.run_id), carry_over=carry_over and index == 0)

@@ -1,0 +1,148 @@
+"""Collects what the gate needs while results stream by: statuses and values, never texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ragguard.core.baseline import Baseline, BaselineRun
+from ragguard.core.digests import digest
+from ragguard.core.evidence import EvidenceBuilder, MetricEvidence
+from ragguard.core.metrics.base import Metric
+from ragguard.core.runs import Fingerprint
+from ragguard.core.samples import Sample, sample_digest
+from ragguard.core.scores import SampleResult
+from ragguard.core.work import CANDIDATE
+
+Status = Literal["scored", "failed", "not_applicable"]
+Seen = tuple[Status, float | None]
+_NOT_EVALUATED: Seen = ("failed", None)
+
+
+def conversation_of(sample: Sample) -> str:
+    """What a sample shares with the other questions of its conversation: the conversation's first turn."""
+    return digest(sample.history[0].content if sample.history else sample.question)[:16]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the candidate's run was to evaluate, as far as pairing needs it.
+
+    Attributes:
+        digest: The sample's digest.
+        line: Its line in the data set; 0 where unknown.
+        cluster: What it shares with other samples; None where nothing.
+    """
+
+    digest: str
+    line: int = 0
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a metric's values become the run's value."""
+
+    direction: Literal["higher", "lower"]
+    aggregate: Literal["mean", "p50", "p95"]
+
+
+def asked_samples(samples: Sequence[Sample]) -> dict[str, Asked]:
+    """By id, in order; samples are clustered by conversation where any two share one."""
+    conversations = {sample.id: conversation_of(sample) for sample in samples}
+    several = len(set(conversations.values())) < len(conversations)
+    return {
+        sample.id: Asked(sample_digest(sample), sample.line, conversations[sample.id] if several else None)
+        for sample in samples
+    }
+
+
+def traits_of(metrics: Sequence[Metric]) -> dict[str, Traits]:
+    """By metric id."""
+    return {metric.id: Traits(metric.direction, metric.aggregate) for metric in metrics}
+
+
+@dataclass
+class Ledger:
+    """The candidate's scores beside the baseline's.
+
+    Attributes:
+        asked: The selected samples by id, in order.
+        would_select: Whether this run's budget, tags and shard would take a baseline's sample.
+        blocked: By metric, why it cannot be compared although there is a baseline.
+        digests: (sample, passages, answer) digests of the candidate's results.
+    """
+
+    asked: Mapping[str, Asked]
+    traits: Mapping[str, Traits]
+    fingerprints: Mapping[str, Fingerprint]
+    baseline: Baseline
+    would_select: Callable[[str, Sequence[str]], bool]
+    blocked: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, tuple[str, str, str | None]] = field(default_factory=dict)
+    _seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
+    _rescored: dict[str, dict[str, float | None]] = field(default_factory=dict)
+
+    def beside(self, baseline: Baseline) -> Ledger:
+        """The same candidate beside another baseline."""
+        return replace(self, baseline=baseline, blocked={}, _rescored={})
+
+    def add(self, result: SampleResult) -> None:
+        """Takes in one look-1 result, the candidate's or the re-scored baseline's."""
+        if result.side == CANDIDATE:
+            self.digests[result.id] = (result.sample_digest, result.passages_digest, result.answer_digest)
+            for score in result.scores:
+                self._seen.setdefault(score.metric, {})[result.id] = (score.status, score.value)
+            return
+        for score in result.scores:
+            if score.status != "not_applicable":
+                self._rescored.setdefault(score.metric, {})[result.id] = score.value
+
+    def runs_of(self, metric: str) -> tuple[BaselineRun, ...]:
+        """The stored runs that a metric is compared with, newest first; the newest alone where it was re-scored."""
+        runs = self.baseline.comparable_runs(metric, self.fingerprints[metric])
+        if not runs and metric in self._rescored and self.baseline.newest is not None:
+            return (self.baseline.newest,)
+        return runs
+
+    def is_paired(self, id_: str, run: BaselineRun) -> bool:
+        """Whether a run has the sample with the same question, reference and gold."""
+        known = run.digests.get(id_)
+        return known is not None and known[0] == self.asked[id_].digest
+
+    def evidence(self, look_blocked: str | None = None) -> dict[str, MetricEvidence]:
+        """The gate's evidence after look 1, by metric."""
+        return {metric: self._evidence(metric, traits, look_blocked) for metric, traits in self.traits.items()}
+
+    def _evidence(self, metric: str, traits: Traits, look_blocked: str | None) -> MetricEvidence:
+        runs = self.runs_of(metric)
+        columns = [self._column(metric, run) for run in runs]
+        builder = EvidenceBuilder(metric, runs=len(runs), direction=traits.direction, aggregate=traits.aggregate)
+        seen = self._seen.get(metric, {})
+        for id_, asked in self.asked.items():
+            status, value = seen.get(id_, _NOT_EVALUATED)
+            stored = [
+                column.get(id_) if self.is_paired(id_, run) else None for run, column in zip(runs, columns, strict=True)
+            ]
+            known = any(score is not None for score in stored)
+            builder.add(id_, status, value, stored if known else None, asked.cluster)
+        reason = None
+        if self.baseline.newest is not None and not runs:
+            changed = self.baseline.difference(metric, self.fingerprints[metric])
+            reason = "; ".join(part for part in (changed, self.blocked.get(metric)) if part)
+        return builder.build(
+            n_baseline_ids=self._n_baseline_ids(metric, runs), not_comparable=reason, look_blocked=look_blocked
+        )
+
+    def _column(self, metric: str, run: BaselineRun) -> Mapping[str, float | None]:
+        """A run's scores of a metric; the fresh ones where it was re-scored."""
+        rescored = not self.baseline.comparable_runs(metric, self.fingerprints[metric])
+        return self._rescored.get(metric, {}) if rescored else run.scores_of(metric)
+
+    def _n_baseline_ids(self, metric: str, runs: Sequence[BaselineRun]) -> int:
+        newest = runs[0] if runs else self.baseline.newest
+        if newest is None:
+            return 0
+        ids = self._column(metric, newest) if runs else newest.digests
+        return sum(self.would_select(id_, newest.tags.get(id_, ())) for id_ in ids)
