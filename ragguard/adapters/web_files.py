@@ -49,12 +49,12 @@ def web_chunks(url: str, access: Access) -> Iterator[bytes]:
 
 
 def _opened(client: httpx.Client, url: str, access: Access) -> httpx.Response:
-    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
     attempts = Retrying(
         retry=retry_if_exception_type(_PassingError),
         stop=stop_after_attempt(1 + access.retries),
-        wait=wait_exponential_jitter(initial=_FIRST_WAIT_S, max=10),
+        wait=wait_random_exponential(multiplier=_FIRST_WAIT_S, max=10),
         reraise=True,
     )
     return attempts(_follow, client, url, access)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragguard.core.fields import alike, field_mapping
+from ragguard.core.fields import Problem, alike, field_mapping
 from ragguard.core.row_values import RowError
 from ragguard.core.rows import RowReader, parse_row
 from ragguard.core.samples import Passage, Turn, derived_id
@@ -204,10 +204,9 @@ def test_a_name_close_to_a_field_that_is_there_is_ignored() -> None:
 
 
 def test_two_aliases_with_different_values() -> None:
-    assert problems({"question": "a", "query": "b"}) == [
-        "query: is another name of question, which has a different value here; "
-        "keep one of them, or say which: pipeline.fields: {question: question}"
-    ]
+    (found,) = problems({"question": "a", "query": "b"})
+    assert found.startswith("query: is another name of question, which has a different value here; keep one of them")
+    assert found.endswith("or say which: pipeline.fields: {question: question}")
     assert READER.sample({"question": "a", "query": "a", "input": None}).question == "a"
 
 
@@ -283,19 +282,22 @@ field_names = st.sampled_from(
 def test_any_row_is_a_sample_or_a_row_error(row: dict[str, Any]) -> None:
     parsed = parse_row(json.dumps(row))
     for read in (READER.sample, READER.answer):
+        found: tuple[Problem, ...] | None = None
         try:
             read(parsed)
         except RowError as error:
-            assert error.problems
-            assert all(problem.text.isprintable() for problem in error.problems)
+            found = error.problems
+        assert found is None or (found and all(problem.text.isprintable() for problem in found))
 
 
 @given(st.text())
 def test_any_text_parses_or_is_a_row_error(text: str) -> None:
+    message = "is not JSON at column"
     try:
         parse_row(text)
     except RowError as error:
-        assert "is not JSON at column" in str(error)
+        message = str(error)
+    assert message.startswith("is not JSON at column")
 
 
 def test_deep_nesting_is_a_row_error() -> None:

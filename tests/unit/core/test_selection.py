@@ -58,7 +58,7 @@ def test_shards_share_nothing_and_together_are_the_run(count: int, budget: int |
     rows = samples(100)
     whole = ids(select(rows, Selection(budget=budget)))
     shards = [ids(select(rows, Selection(budget=budget, shard=f"{k}/{count}"))) for k in range(1, count + 1)]
-    assert sorted(sum(shards, [])) == sorted(whole)
+    assert sorted(id_ for shard in shards for id_ in shard) == sorted(whole)
 
 
 def test_shards_of_a_small_budget_are_all_used() -> None:
