@@ -1,0 +1,67 @@
+"""report.json for dashboards and scripts: the run's head, the samples that fell, and what was sent where."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import BaseModel
+
+from ragguard.core.report import Report
+from ragguard.core.runs import RegressedSample, RunHead
+from ragguard.core.samples import Record
+from ragguard.core.text import without_lone_surrogates
+
+
+class DeliveryRecord(Record):
+    """What became of one notification."""
+
+    notifier: str
+    ok: bool
+    detail: str = ""
+
+
+class ReportDocument(RunHead):
+    """report.json: run.json, and what a reader of the decision needs besides.
+
+    Attributes:
+        baseline_run_id: The newest baseline run; None where there is none.
+        regressed_samples: The samples that fell most, the worst first.
+        deliveries: What was sent where.
+        exit_code: What the command exits with.
+    """
+
+    baseline_run_id: str | None = None
+    regressed_samples: tuple[RegressedSample, ...] = ()
+    deliveries: tuple[DeliveryRecord, ...] = ()
+    exit_code: int = 0
+
+
+def report_document(report: Report) -> ReportDocument:
+    """The record that report.json holds."""
+    return ReportDocument(
+        **dict(report.head),
+        baseline_run_id=report.baseline_run_id,
+        regressed_samples=tuple(detail.entry for detail in report.regressed),
+        deliveries=tuple(
+            DeliveryRecord(notifier=sent.notifier, ok=sent.ok, detail=sent.detail) for sent in report.deliveries
+        ),
+        exit_code=report.exit_code,
+    )
+
+
+def render_json(report: Report) -> str:
+    """report.json as text."""
+    return record_text(report_document(report))
+
+
+def record_text(record: BaseModel) -> str:
+    """A record as indented JSON in its own letters, no NaN, harmless in a CI log."""
+    return json_text(record.model_dump(mode="json"), indent=2) + "\n"
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """JSON that can always be written as UTF-8 and forms no workflow command where it is printed."""
+    separators = None if indent is not None else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    # `##[` is a command anywhere in a line of a CI log; JSON writes the same string another way.
+    return str(without_lone_surrogates(text)).replace("##[", "#\\u0023[")

@@ -1,0 +1,220 @@
+"""What a template sees of a report: plain rows of words, cut to what its channel holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ragguard.adapters.renderers import words
+from ragguard.adapters.renderers.changes import Change, change_of
+from ragguard.adapters.renderers.escaping import brief
+from ragguard.adapters.renderers.facts import Fact, elsewhere, facts, looked_again
+from ragguard.core.report import Delivery, RegressedDetail, Report
+from ragguard.core.runs import Cause, MetricSummary, Outcome, RegressedSample, RunHead
+
+ID_LENGTH = 120
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much of a report is shown: numbers of rows, and characters a foreign text may have. None: all."""
+
+    samples: int | None = None
+    metrics: int | None = None
+    lines: int | None = None
+    characters: int | None = None
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric's line in the table."""
+
+    id: str
+    outcome: Outcome
+    mean: str
+    baseline: str
+    change: str
+    interval: str
+    minimum: str
+    verdict: str
+    scored: str
+    tolerance: str
+    detectable: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """A regressed sample."""
+
+    entry: RegressedSample
+    before: str
+    after: str
+    cause: str
+    change: Change
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to do about the samples of one cause; None for the run as a whole."""
+
+    cause: Cause | None
+    count: int
+    text: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A report in words, for templates.
+
+    Attributes:
+        headline: The outcome in one sentence.
+        left_out: By kind (`samples`, `metrics`, `lines`), how many rows are not shown.
+        deliveries: Notifier, and what became of it.
+    """
+
+    head: RunHead
+    suite: str
+    outcome: Outcome
+    symbol: str
+    headline: str
+    reasons: tuple[str, ...]
+    notices: tuple[str, ...]
+    notes: tuple[str, ...]
+    metrics: tuple[MetricRow, ...]
+    samples: tuple[SampleRow, ...]
+    n_regressed: int
+    causes: tuple[tuple[Cause, int, str], ...]
+    next_steps: tuple[NextStep, ...]
+    facts: tuple[Fact, ...]
+    deliveries: tuple[tuple[str, str], ...]
+    left_out: Mapping[str, int]
+    run_link: str | None
+    report_link: str | None
+    elsewhere: str
+
+
+def view_of(report: Report, room: Room | None = None) -> View:
+    """Puts a report into words, no more of it than `room` allows."""
+    room = room or Room()
+    head = report.head
+    reasons = [brief(reason, room.characters) for reason in head.reasons]
+    notes = [brief(note, room.characters) for note in (*head.notes, *looked_again(head))]
+    notices = [brief(notice, room.characters) for notice in head.notices]
+    metrics = list(head.metrics.items())
+    samples = report.regressed[: room.samples]
+    kept_lines = sum(len(lines[: room.lines]) for lines in (reasons, notices, notes))
+    return View(
+        head=head,
+        suite=head.suite,
+        outcome=head.outcome,
+        symbol=words.OUTCOME_SYMBOLS[head.outcome],
+        headline=headline(report),
+        reasons=tuple(reasons[: room.lines]),
+        notices=tuple(notices[: room.lines]),
+        notes=tuple(notes[: room.lines]),
+        metrics=tuple(metric_row(key, metric) for key, metric in metrics[: room.metrics]),
+        samples=tuple(sample_row(detail, head, room.characters) for detail in samples),
+        n_regressed=max(head.comparison.n_regressed, len(report.regressed)),
+        causes=cause_counts(head),
+        next_steps=next_steps(head),
+        facts=facts(report, room.characters),
+        deliveries=tuple((sent.notifier, _delivered(sent, room.characters)) for sent in report.deliveries),
+        left_out={
+            "samples": max(head.comparison.n_regressed, len(report.regressed)) - len(samples),
+            "metrics": len(metrics) - len(metrics[: room.metrics]),
+            "lines": len(reasons) + len(notices) + len(notes) - kept_lines,
+        },
+        run_link=report.links.run,
+        report_link=report.links.report,
+        elsewhere=elsewhere(report),
+    )
+
+
+def headline(report: Report) -> str:
+    """The outcome in one sentence, with what it means for the one who reads it."""
+    head = report.head
+    fell = [key for key, metric in head.metrics.items() if metric.outcome == "failed"]
+    told = {
+        "error": "nothing can be said about this run",
+        "failed": f"{', '.join(fell)} got worse" if fell else "the run got worse",
+        "not_comparable": "this run cannot be compared with the baseline",
+        "inconclusive": "a drop is suspected, neither proven nor cleared",
+        "warned": "nothing blocks, but read this" if head.baseline_run_ids else "no baseline yet",
+        "passed": "no regression found",
+    }[head.outcome]
+    below = [key for key in fell if (delta := head.metrics[key].delta) is None or delta >= 0]
+    if head.outcome == "failed" and fell and below == fell:
+        told = f"{', '.join(fell)} under the minimum"
+    return brief(f"{words.OUTCOME_WORDS[head.outcome].capitalize()}: {told}", 300)
+
+
+def metric_row(key: str, metric: MetricSummary) -> MetricRow:
+    """A metric in words."""
+    mean = words.value_text(metric.mean, metric.unit)
+    return MetricRow(
+        id=key,
+        outcome=metric.outcome,
+        mean=mean if metric.aggregate == "mean" else f"{mean} ({metric.aggregate})",
+        baseline=words.value_text(metric.baseline_mean, metric.unit) if metric.m else "none",
+        change=words.change_text(metric.delta, metric.unit) if metric.m else "none",
+        interval=words.interval_text(metric.ci_low, metric.ci_high, metric.unit),
+        minimum=words.floor_text(metric),
+        verdict=words.outcome_text(metric.outcome),
+        scored=words.scored_text(metric),
+        tolerance=words.tolerance_text(metric),
+        detectable=words.detectable_text(metric),
+        reason=metric.reason,
+    )
+
+
+def sample_row(detail: RegressedDetail, head: RunHead, characters: int | None) -> SampleRow:
+    """A regressed sample in words, its texts cut to `characters`."""
+    entry = detail.entry
+    metric = head.metrics.get(entry.metric)
+    unit = metric.unit if metric else "fraction"
+    change = change_of(detail)
+    return SampleRow(
+        entry=entry.model_copy(update={"id": brief(entry.id, ID_LENGTH)}),
+        before=words.value_text(entry.before, unit),
+        after=words.value_text(entry.after, unit),
+        cause=words.CAUSE_WORDS[entry.cause],
+        change=_cut(change, characters),
+    )
+
+
+def _cut(change: Change, most: int | None) -> Change:
+    def cut(text: str | None) -> str | None:
+        return None if text is None else brief(text, most)
+
+    passage = change.passage
+    return Change(
+        cut(change.question),
+        replace(change.before, text=cut(change.before.text) or "") if change.before else None,
+        replace(change.after, text=cut(change.after.text) or "") if change.after else None,
+        replace(passage, label=brief(passage.label, ID_LENGTH), text=cut(passage.text)) if passage else None,
+    )
+
+
+def cause_counts(head: RunHead) -> tuple[tuple[Cause, int, str], ...]:
+    """How many regressed samples each cause has, and what the cause means."""
+    counts = head.comparison.causes
+    return tuple((cause, counts[cause], words.CAUSE_WORDS[cause]) for cause in words.CAUSES if counts.get(cause))
+
+
+def next_steps(head: RunHead) -> tuple[NextStep, ...]:
+    """What to do next, by cause; for the run as a whole where no sample's cause tells."""
+    steps = [NextStep(cause, number, words.NEXT_BY_CAUSE[cause]) for cause, number, _ in cause_counts(head)]
+    general = words.NEXT_BY_OUTCOME[head.outcome]
+    if head.outcome == "passed":
+        return (NextStep(None, 0, general),)
+    if head.outcome == "warned" and not head.baseline_run_ids:
+        general = "Nothing: a run of the base branch that passes becomes the baseline."
+    if head.outcome == "failed" and not steps:
+        general = "Read the metrics that failed, and open the full report for their lowest samples."
+    return (*((NextStep(None, 0, general),) if general else ()), *steps)
+
+
+def _delivered(sent: Delivery, characters: int | None) -> str:
+    told = ": ".join(part for part in ("sent" if sent.ok else "failed", sent.detail) if part)
+    return brief(told, characters)
