@@ -50,7 +50,11 @@ def row_means(scores: FloatArray) -> FloatArray:
 
     Counted from each row's least score, so that equal scores have exactly that mean and a difference of exactly zero.
     """
-    present = ~np.isnan(scores)
+    missing = np.isnan(scores)
+    if scores.shape[-1] and not missing.any():
+        lowest = scores.min(axis=-1)
+        return np.asarray(lowest + (scores - lowest[..., np.newaxis]).sum(axis=-1) / scores.shape[-1], dtype=np.float64)
+    present = ~missing
     counts = present.sum(axis=-1)
     least = np.where(present, scores, np.inf).min(axis=-1, initial=np.inf)
     excess = np.where(present, scores - least[..., np.newaxis], 0.0).sum(axis=-1)
