@@ -63,12 +63,12 @@ def numbered(lines: Sequence[str], start: int = 1) -> list[str]:
     return [f"{number}| {visible(line)}" for number, line in enumerate(lines, start)]
 
 
-def passage_lines(passages: Sequence[Sequence[str]]) -> list[str]:
-    """A heading `P1` for each passage, and its sentences numbered on through all passages."""
+def passage_lines(passages: Sequence[Sequence[str]], mark: str = "P") -> list[str]:
+    """A heading `P1` for each passage, and its sentences numbered on through all passages; `R1` for references."""
     lines: list[str] = []
     number = 1
     for rank, sentences in enumerate(passages, 1):
-        lines.append(f"P{rank}")
+        lines.append(f"{mark}{rank}")
         lines += numbered(sentences, number)
         number += len(sentences)
     return lines or ["(no passages were retrieved)"]
@@ -117,7 +117,7 @@ class Prompts:
             TemplateError: A template, usually the user's own, cannot be rendered; the message names it.
         """
         passages = self._text("judge/_passages.j2", task) if "passages" in task.inputs else ""
-        return Prompt(self._text("judge/_system.j2", task), passages, self._text(f"judge/{task.name}.j2", task))
+        return Prompt(self._text("judge/_system.j2", task), passages, self._text(_file_of(task.name), task))
 
     def _text(self, name: str, task: Task) -> str:
         try:
@@ -126,11 +126,16 @@ class Prompts:
             raise _bad_template(name, error) from error
 
 
+def _file_of(task: str) -> str:
+    """All rubrics share one template: what follows the colon is the rubric's own name."""
+    return f"judge/{task.partition(':')[0]}.j2"
+
+
 @lru_cache(maxsize=128)
 def _sources_digest(overrides: Path | None, task: str) -> str:
     environment = _environment(overrides)
     sources = []
-    for name in (*_SHARED, f"judge/{task}.j2"):
+    for name in (*_SHARED, _file_of(task)):
         if environment.loader is None:
             raise _bad_template(name, TemplateNotFound(name))
         try:

@@ -61,6 +61,11 @@ class Metric(BaseModel):
         return self.type
 
     @property
+    def needed(self) -> tuple[str, ...]:
+        """The sample fields that must be there: `needs`, unless settings ask for others."""
+        return self.needs
+
+    @property
     def aggregate(self) -> Literal["mean", "p50", "p95"]:
         """How the samples' values become the run's value."""
         return "mean"
@@ -99,22 +104,25 @@ class Metric(BaseModel):
 
     def missing(self, sample: Sample, answer: Answer) -> list[str]:
         """Names the needed fields that are absent."""
+        passages = passages_of(sample, answer)
+        flagged = (*(sample.contexts or ()), *(answer.contexts or ()))
         present = {
             "question": True,
             "answer": True,
-            "contexts": passages_of(sample, answer) is not None,
+            "contexts": passages is not None,
             "reference": bool(sample.reference),
             "citations": answer.citations is not None,
             "answerable": sample.answerable is not None or sample.unanswerable_keys is not None,
+            # Where nothing was retrieved nothing right was, whichever passages would have been.
             "gold_passages": sample.gold_passage_ids is not None
-            or any(
-                passage.is_ground_truth is not None for passage in (*(sample.contexts or ()), *(answer.contexts or ()))
-            ),
+            or passages == ()
+            or any(passage.is_ground_truth is not None for passage in flagged),
+            "unanswerable_keys": sample.unanswerable_keys is not None,
             "gold_facts": sample.gold_facts is not None,
             "latency_s": answer.latency_s is not None,
             "cost_usd": answer.cost_usd is not None,
         }
-        return [name for name in self.needs if not present[name]]
+        return [name for name in self.needed if not present.get(name, False)]
 
     def scored(
         self,
