@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
-from ragguard.adapters.addresses import DEFAULT_ACCESS, Access, redacted
+from ragguard.adapters.addresses import Access, redacted
 from ragguard.adapters.objects import read_lines
-from ragguard.core.fields import FieldMapping, Problem, shown
+from ragguard.core.fields import Problem
 from ragguard.core.row_values import RowError
-from ragguard.core.rows import RowReader, parse_row
-from ragguard.core.samples import Answer
+from ragguard.core.rows import parse_row
 from ragguard.errors import DatasetError
 
 MAX_DETAILS = 20
@@ -33,14 +31,6 @@ _FOREIGN = (
     ((b"version https://git-lfs",), "is a Git LFS pointer, not the data", "run: git lfs pull"),
     ((b"<",), "is a web page or XML", f"{_JSON_LINES}; an address behind a login gives its login page"),
 )
-
-
-@dataclass(frozen=True)
-class RecordedAnswer:
-    """An answer and the line that it stands in."""
-
-    answer: Answer
-    line: int
 
 
 class RowFile:
@@ -129,37 +119,6 @@ class RowFile:
                 f"{self.name}: looks like a table (CSV), not JSON",
                 mend=f"{_JSON_LINES}: pandas.read_csv(…).to_json(…, orient='records', lines=True, force_ascii=False)",
             )
-
-
-def load_answers(
-    uri: str, fields: FieldMapping | None = None, access: Access = DEFAULT_ACCESS
-) -> dict[str, RecordedAnswer]:
-    """Reads recorded answers.
-
-    Args:
-        uri: Path or URL of a JSON Lines file of {id, answer, contexts?, citations?, latency_s?, cost_usd?}; names have
-            the same aliases as in a data set, other fields are ignored. Without id, it is derived from the question.
-        fields: Our field -> the file's column.
-        access: What may be reached.
-
-    Returns:
-        Sample id -> answer and its line, in file order.
-
-    Raises:
-        ConfigError: The address cannot be used, or the mapping is wrong.
-        ObjectNotFoundError: There is no such file.
-        ObjectError: It cannot be read.
-        DatasetError: Rows are wrong or repeated, or there are none; `details` names up to 20.
-    """
-    file, reader = RowFile(uri, access), RowReader(fields)
-    found: dict[str, RecordedAnswer] = {}
-    for line, (id_, answer) in file.read(lambda row, _: reader.answer(row)):
-        if id_ in found:
-            file.note(line, Problem("id", f"{shown(id_)} stands already in line {found[id_].line}; keep one answer"))
-        else:
-            found[id_] = RecordedAnswer(answer, line)
-    file.finish("answers file")
-    return found
 
 
 def _decoded(line: bytes) -> str:

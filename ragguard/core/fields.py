@@ -87,6 +87,7 @@ class Columns:
         mapping: FieldMapping | None = None,
         *,
         first_wins: frozenset[str] = frozenset(),
+        fall_back: bool = False,
     ) -> None:
         """Compiles aliases and mapping.
 
@@ -94,19 +95,20 @@ class Columns:
             aliases: Our field -> the column names it may have, the preferred first.
             mapping: Overrules the aliases of the fields it names; a column it names is read for nothing else.
             first_wins: Fields whose aliases may stand side by side with different values; the preferred one counts.
+            fall_back: Whether a mapped field may stand under its own names too; the mapped column is preferred.
 
         Raises:
             ConfigError: The mapping names an unknown field, or one field twice.
         """
         self.mapped = {key: column for key, column in field_mapping(mapping or {}).items() if key in aliases}
-        self._first_wins = first_wins
+        self._first_wins = first_wins | (self.mapped.keys() if fall_back else frozenset())
         claimed = set(self.mapped.values())
-        self._names = {
-            field: _mapped_names(self.mapped[field])
-            if field in self.mapped
-            else tuple(name for name in names if name not in claimed)
-            for field, names in aliases.items()
-        }
+        self._names: dict[str, tuple[str, ...]] = {}
+        for field, names in aliases.items():
+            own = tuple(name for name in names if name not in claimed)
+            column = self.mapped.get(field)
+            mapped = () if column is None else (column,)
+            self._names[field] = (*mapped, *own) if fall_back or field not in self.mapped else mapped
         self._known = frozenset(name for names in self._names.values() for name in names) | _EVERY_NAME
 
     def pick(self, row: Mapping[str, object], problems: list[Problem], where: str = "") -> dict[str, Cell]:
@@ -215,10 +217,6 @@ def shown(value: object) -> str:
 def shown_name(name: str) -> str:
     """Writes an untrusted field name into a message: bare where it is a plain word, else quoted."""
     return name if name.isidentifier() and len(name) <= _SHOWN_CHARS else shown(name)
-
-
-def _mapped_names(column: str | None) -> tuple[str, ...]:
-    return () if column is None else (column,)
 
 
 def _conflict(field: str, first: Cell, *, nested: bool) -> str:

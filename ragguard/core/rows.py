@@ -23,7 +23,8 @@ class RowReader:
             ConfigError: The mapping names an unknown field, or one field twice.
         """
         self._sample = Columns(SAMPLE_FIELDS, mapping)
-        self._answer = Columns(ANSWER_FIELDS, mapping)
+        # The mapping was written for the data set: an answers file of our own form must do as well.
+        self._answer = Columns(ANSWER_FIELDS, mapping, fall_back=True)
 
     @property
     def mapped(self) -> dict[str, str]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from ragguard.adapters.datasets.answers import load_answers
 from ragguard.adapters.datasets.jsonl import JsonlDataset
-from ragguard.adapters.rowfiles import load_answers
 from ragguard.core.samples import Sample
 from ragguard.errors import ConfigError, DatasetError, ObjectNotFoundError, UserInputError
 
@@ -261,14 +261,22 @@ def test_an_address_that_cannot_be_read(uri: str, error: type[UserInputError]) -
 # ---- answers ----
 
 
-def test_answers_are_read_with_their_lines(tmp_path: Path) -> None:
+def test_answers_are_read_in_file_order(tmp_path: Path) -> None:
     data = (
         b'{"id": "1", "answer": "a", "human_faithful": true}\n\n{"id": 2, "response": {"text": "b", "latency_s": 2}}\n'
     )
     found = load_answers(written(tmp_path, data))
     assert list(found) == ["1", "2"]
-    assert (found["1"].answer.text, found["1"].line) == ("a", 1)
-    assert (found["2"].answer.latency_s, found["2"].line) == (2.0, 3)
+    assert (found["1"].text, found["2"].text, found["2"].latency_s) == ("a", "b", 2.0)
+
+
+def test_the_data_sets_mapping_does_not_hide_an_answers_files_own_names(tmp_path: Path) -> None:
+    fields = {"id": "qid", "contexts": "docs", "question": "frage", "answer": None}
+    own = load_answers(written(tmp_path, b'{"id": "1", "answer": "a", "contexts": ["x"]}'), fields)
+    mapped = load_answers(written(tmp_path, b'{"qid": "1", "id": "row-7", "answer": "a", "docs": ["x"]}'), fields)
+    assert own == mapped
+    assert list(own) == ["1"]
+    assert own["1"].contexts is not None
 
 
 BAD_ANSWERS: dict[str, tuple[bytes, str]] = {

@@ -1,0 +1,291 @@
+"""Saved runs: run.json and samples.jsonl in a folder, written as they come, checked when they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from ragguard.adapters.addresses import DEFAULT_ACCESS, Access, parse_address, redacted
+from ragguard.adapters.lines import lines_of
+from ragguard.adapters.objects import read_bytes, read_chunks, write_bytes
+from ragguard.core.fields import shown
+from ragguard.core.runs import SCHEMA_VERSION, RunHead, SamplesFile
+from ragguard.core.scores import SampleResult
+from ragguard.errors import DatasetError, ObjectError, RunFileError
+
+HEAD_NAME = "run.json"
+SAMPLES_NAME = "samples.jsonl"
+MAX_RESULT_BYTES = 256 * 1024 * 1024
+_MAX_SAMPLES_BYTES = 1024**4
+_MEND = "run again, or name another run.json"
+
+
+def head_bytes(head: RunHead) -> bytes:
+    """Writes a head as run.json stands on disk."""
+    return (head.model_dump_json(indent=2) + "\n").encode()
+
+
+def result_line(result: SampleResult) -> bytes:
+    """Writes a result as one line of samples.jsonl."""
+    return (result.model_dump_json() + "\n").encode()
+
+
+def parse_head(data: bytes, name: str) -> RunHead:
+    """Reads run.json.
+
+    Args:
+        data: Its bytes.
+        name: What it is called in errors.
+
+    Raises:
+        RunFileError: It is cut off, of another kind, or written by a newer ragguard.
+    """
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RunFileError(f"{name}: is not JSON, perhaps cut off ({str(error)[:100]})", mend=_MEND) from None
+    version = raw.get("schema_version") if isinstance(raw, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or "run_id" not in raw:
+        raise RunFileError(f"{name}: is not a run of ragguard", mend="name the run.json that `ragguard run` wrote")
+    if version != SCHEMA_VERSION:
+        newer = version > SCHEMA_VERSION
+        raise RunFileError(
+            f"{name}: has schema version {version}, this ragguard reads {SCHEMA_VERSION}",
+            mend="update ragguard: a newer one wrote the run" if newer else _MEND,
+        )
+    try:
+        return RunHead.model_validate_json(data)
+    except ValidationError as error:
+        raise RunFileError(f"{name}: {_first_of(error)}", mend=_MEND) from None
+
+
+class SamplesWriter:
+    """Writes samples.jsonl one result at a time; the file takes its name only when all is written.
+
+    Until then, and after a crash, the results stand in `.samples.jsonl.part`, a whole line each.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens the draft.
+
+        Raises:
+            ObjectError: The folder cannot be written.
+        """
+        self._path = folder / SAMPLES_NAME
+        self._draft = folder / f".{SAMPLES_NAME}.part"
+        self._sha256 = hashlib.sha256()
+        self._count = 0
+        with _writing(self._path):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: BinaryIO = self._draft.open("wb")
+
+    def write(self, result: SampleResult) -> None:
+        """Appends a result.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        line = result_line(result)
+        with _writing(self._path):
+            self._file.write(line)
+            self._file.flush()  # what was paid for survives a kill
+        self._sha256.update(line)
+        self._count += 1
+
+    def finish(self) -> SamplesFile:
+        """Gives the file its name and returns what the head must say of it.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        with _writing(self._path):
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._draft.replace(self._path)
+        return SamplesFile(path=SAMPLES_NAME, sha256=self._sha256.hexdigest(), count=self._count)
+
+    def close(self) -> None:
+        """Closes the file, as a draft if it was not finished."""
+        self._file.close()
+
+
+class RunFolder:
+    """The output folder of one run: results as they come, then the head that speaks of them."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._samples: SamplesFile | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[SamplesWriter]:
+        """Gives what results are written to; the samples file is complete when the block ends well.
+
+        Raises:
+            ObjectError: The folder cannot be written.
+        """
+        with _writing(self._path / HEAD_NAME):
+            # An older run's head must never stand beside newer samples.
+            (self._path / HEAD_NAME).unlink(missing_ok=True)
+        writer = SamplesWriter(self._path)
+        try:
+            yield writer
+            self._samples = writer.finish()
+        finally:
+            writer.close()
+
+    def finish(self, head: RunHead) -> RunHead:
+        """Writes run.json and returns the head as written, with its samples file.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        if self._samples is None:
+            raise ValueError("a head is written after its samples")
+        head = head.model_copy(update={"samples": self._samples})
+        write_bytes(str(self._path / HEAD_NAME), head_bytes(head))
+        return head
+
+    def results(self) -> Iterator[SampleResult]:
+        """Yields the results again, from the file."""
+        if self._samples is None:
+            return iter(())
+        path = str(self._path / SAMPLES_NAME)
+        return parsed_results(read_chunks(path), self._samples, path)
+
+
+def write_run(folder: str | Path, head: RunHead, results: Iterable[SampleResult]) -> RunHead:
+    """Writes a run into a folder and returns its head as written.
+
+    Raises:
+        ObjectError: The folder cannot be written.
+    """
+    run = RunFolder(folder)
+    with run.writing() as sink:
+        for result in results:
+            sink.write(result)
+    return run.finish(head)
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run read from its run.json.
+
+    Attributes:
+        uri: Address of run.json.
+        head: Its head.
+    """
+
+    uri: str
+    head: RunHead
+    access: Access = DEFAULT_ACCESS
+
+    def results(self, ids: frozenset[str] | None = None) -> Iterator[SampleResult]:
+        """Yields the results, all or those of some ids; the file is checked as a whole when its end is reached.
+
+        Raises:
+            RunFileError: The samples file is not the one that run.json speaks of, or a line is damaged.
+            ObjectNotFoundError: It is missing.
+            ObjectError: It cannot be read.
+        """
+        file = self.head.samples
+        if file is None:
+            raise RunFileError(f"{redacted(self.uri)}: has no samples file", mend=_MEND)
+        if not re.fullmatch(r"[^/\\\0?#]+", file.path) or file.path in {".", ".."}:
+            raise RunFileError(f"{redacted(self.uri)}: names a samples file elsewhere", mend=_MEND)
+        uri = beside(self.uri, file.path)
+        return parsed_results(read_chunks(uri, self.access), file, redacted(uri), ids)
+
+
+def read_run(uri: str | Path, access: Access = DEFAULT_ACCESS) -> SavedRun:
+    """Reads a saved run's head.
+
+    Args:
+        uri: Path or URL of run.json, or of the folder that holds it.
+        access: What may be reached.
+
+    Raises:
+        RunFileError: It is cut off, of another kind, or written by a newer ragguard.
+        ConfigError: The address cannot be used.
+        ObjectNotFoundError: There is no such file.
+        ObjectError: It cannot be read.
+    """
+    uri = str(uri)
+    if not uri.partition("?")[0].endswith(".json"):
+        uri = f"{uri.rstrip('/')}/{HEAD_NAME}"
+    return SavedRun(uri, parse_head(read_bytes(uri, access), redacted(uri)), access)
+
+
+def beside(uri: str, name: str) -> str:
+    """Address of a file in the same folder."""
+    path, question, query = uri.partition("?") if parse_address(uri).scheme == "http" else (uri, "", "")
+    folder, slash, _ = path.rpartition("/")
+    return f"{folder}{slash}{name}{question}{query}"
+
+
+def parsed_results(
+    chunks: Iterable[bytes], file: SamplesFile, name: str, ids: frozenset[str] | None = None
+) -> Iterator[SampleResult]:
+    """Yields results from the bytes of a samples file, plain or packed, and checks it against what its head says.
+
+    Raises:
+        RunFileError: Digest or count differ, the file is damaged, or a line is not a result.
+    """
+    sha256, count = hashlib.sha256(), 0
+    lines = lines_of(chunks, name, max_line_bytes=MAX_RESULT_BYTES, max_total_bytes=_MAX_SAMPLES_BYTES)
+    while (numbered := _next_line(lines)) is not None:
+        number, line = numbered
+        sha256.update(line + b"\n")
+        count += 1
+        if ids is None or _id_of(line, name, number) in ids:
+            yield _parsed(line, name, number)
+    if count != file.count or sha256.hexdigest() != file.sha256:
+        what = f"holds {count} of {file.count} results" if count != file.count else "was changed after the run"
+        raise RunFileError(f"{name}: {what}, its head says otherwise", mend="copy both files again, or run again")
+
+
+def _next_line(lines: Iterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
+    try:
+        return next(lines, None)
+    except DatasetError as error:
+        raise RunFileError(error.message, mend="copy the file again, or run again") from None
+
+
+def _id_of(line: bytes, name: str, number: int) -> object:
+    try:
+        raw = json.loads(line)
+    except (ValueError, RecursionError):
+        raw = None
+    if not isinstance(raw, dict):
+        raise RunFileError(f"{name}:{number}: is not a result", mend=_MEND)
+    return raw.get("id")
+
+
+def _parsed(line: bytes, name: str, number: int) -> SampleResult:
+    try:
+        return SampleResult.model_validate_json(line)
+    except ValidationError as error:
+        raise RunFileError(f"{name}:{number}: {_first_of(error)}", mend=_MEND) from None
+
+
+def _first_of(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{shown(where)}: {first['msg']}" if where else first["msg"]
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ObjectError(f"{path}: cannot write ({why})", mend="free space, or choose another --output") from None
