@@ -10,16 +10,25 @@ from ragguard.core.policy import GatePolicy
 from ragguard.core.runs import MetricSummary
 
 
-def summaries(decision: Decision, metrics: Mapping[str, Metric], policy: GatePolicy) -> dict[str, MetricSummary]:
-    """One summary for each metric of the decision, in its order."""
+def summaries(
+    decision: Decision, metrics: Mapping[str, Metric | MetricSummary], policy: GatePolicy
+) -> dict[str, MetricSummary]:
+    """One summary for each metric of the decision, in its order.
+
+    Args:
+        decision: The gate's decision.
+        metrics: By id, the configured metrics, or their summaries in a saved run.
+        policy: The gate's settings.
+    """
     return {name: _summary(found, metrics.get(name), policy) for name, found in decision.metrics.items()}
 
 
-def _summary(found: MetricDecision, metric: Metric | None, policy: GatePolicy) -> MetricSummary:
+def _summary(found: MetricDecision, metric: Metric | MetricSummary | None, policy: GatePolicy) -> MetricSummary:
+    aggregate = metric.aggregate if metric is not None else "mean"
     return MetricSummary(
         unit=metric.unit if metric is not None else "fraction",
         direction=metric.direction if metric is not None else "higher",
-        aggregate=metric.aggregate if metric is not None else "mean",
+        aggregate=aggregate,
         mean=found.mean,
         baseline_mean=found.baseline_mean,
         delta=found.delta,
@@ -30,7 +39,7 @@ def _summary(found: MetricDecision, metric: Metric | None, policy: GatePolicy) -
         samples_to_halve_mdd=found.samples_to_halve_mdd,
         mdd_of_three_runs=found.mdd_of_three_runs,
         tolerance=found.tolerance,
-        tolerance_relative=policy.tolerance_of(found.metric, metric.aggregate if metric is not None else "mean")[1],
+        tolerance_relative=policy.tolerance_of(found.metric, aggregate)[1],
         slo_min=policy.slo_minima.get(found.metric),
         n_scored=found.n_scored,
         n_failed=found.n_failed,

@@ -91,19 +91,20 @@ async def run_pipeline(request: RunRequest) -> Report:
     golden = load_golden(request.config, shard=request.shard, overridden=request.dataset_overridden)
     target = build_target(request.config, golden, request.environment)
     parts = _prepare(request, golden)
-    run_folder = RunFolder(request.output)
+    folder = RunFolder(request.output)
     try:
+        if target.type != "recorded":
+            await parts.judge.preflight()
         answers = await _answers(target.answer_all(golden.chosen.samples), golden, request.progress)
-        await parts.judge.preflight()
-        with run_folder.writing() as sink:
-            evaluation = _evaluation(request, parts, answers, sink)
+        with folder.writing() as writer:
+            evaluation = _evaluation(request, parts, answers, writer)
             verdict = await _evaluate(evaluation, request, parts)
             for result in _baseline_details(verdict, parts):
-                sink.write(result)
-        head = run_folder.finish(_head(request, parts, answers, evaluation, verdict))
+                writer.write(result)
+        head = folder.finish(_head(request, parts, answers, evaluation, verdict))
     finally:
         await parts.bench.judge.aclose()
-    report = Report.of(head, run_folder.results, links=request.context.links, exit_code=_exit_code(verdict, request))
+    report = Report.of(head, folder.results, links=request.context.links, exit_code=_exit_code(verdict, request))
     report = _save(report, request, parts, verdict)
     render_files(report, request.config.reporting.format, request.output, templates=_templates(request))
     return report

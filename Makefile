@@ -1,0 +1,47 @@
+# Every target sets up what it needs in .venv on a machine that has only Python >= 3.11, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.ready
+DEMO := .ragguard/demo
+
+.PHONY: demo test test-fast test-real lint types bench lock clean
+
+$(SETUP): requirements.lock requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("ragguard needs Python >= 3.11, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(SETUP)
+
+demo: $(SETUP)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/quickstart/demo.sh
+
+lint: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(SETUP)
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/pytest -n auto --cov --cov-report=term
+
+test-fast: $(SETUP)
+	$(BIN)/pytest -n auto
+
+test-real: $(SETUP)
+	$(BIN)/python scripts/fetch_parts.py
+	$(BIN)/pytest -m real tests/real
+
+# The lock files hold hashes and no address of any index.
+lock: $(SETUP)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--extra all --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--extra all --group test --group lint --group real --group build --constraint requirements.lock \
+		--output-file requirements-dev.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .ragguard .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,113 @@
+"""The gate alone, on two saved runs: nothing is judged, nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ragguard.app.comparison import compare
+from ragguard.app.heads import coverage, summaries
+from ragguard.app.ledger import Asked, Ledger, Traits, conversation_of
+from ragguard.core.baseline import Baseline, BaselineRun
+from ragguard.core.decisions import Decision
+from ragguard.core.gate import step
+from ragguard.core.policy import GatePolicy
+from ragguard.core.report import Report, Results
+from ragguard.core.runs import RunHead, Selection
+from ragguard.core.scores import SampleResult
+from ragguard.core.selection import selects
+from ragguard.core.work import CANDIDATE
+from ragguard.errors import RunFileError
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run as it lies in a folder.
+
+    Attributes:
+        results: Gives its sample results, each time anew.
+    """
+
+    head: RunHead
+    results: Results
+
+    def first_looks(self) -> Iterator[SampleResult]:
+        """The candidate's own look-1 results."""
+        for result in self.results():
+            if result.side == CANDIDATE and result.session is None:
+                yield result
+
+
+def compare_saved(base: SavedRun, candidate: SavedRun, policy: GatePolicy, *, pull_request: bool = False) -> Report:
+    """Judges a saved run against another one.
+
+    Nothing can be judged again offline, so the staged rule has one look and says what that cannot guard against.
+
+    Args:
+        base: The baseline.
+        candidate: The run to judge.
+        policy: The gate's settings; `looks` is taken as 1.
+        pull_request: Whether not being comparable blocks.
+
+    Raises:
+        RunFileError: The two runs have no sample in common, or are the same run.
+    """
+    policy = policy.model_copy(update={"looks": 1})
+    baseline = BaselineRun.of(base.head, base.results(), carry_over=False)
+    results = list(_light(candidate.first_looks()))
+    if not baseline.digests.keys() & {result.id for result, _ in results}:
+        raise RunFileError(
+            f"{base.head.run_id} and {candidate.head.run_id} have no sample in common",
+            mend="compare two runs of the same data set; ids must be the same",
+        )
+    ledger = _ledger(results, candidate.head, Baseline((baseline,)))
+    evidence = ledger.evidence()
+    decision = step(evidence, policy)
+    if not isinstance(decision, Decision):
+        raise TypeError("a single look asks for no other")
+    head = candidate.head.model_copy(
+        update={
+            "policy": policy.model_dump(mode="json"),
+            "metrics": summaries(decision, candidate.head.metrics, policy),
+            "outcome": decision.outcome,
+            "reasons": decision.reasons,
+            "notes": decision.notes,
+            "comparison": compare(ledger, evidence, decision, (), {}),
+            "baseline_run_ids": (base.head.run_id,),
+            "coverage": coverage(decision),
+        }
+    )
+    return Report.of(
+        head,
+        lambda: _both(base, candidate),
+        exit_code=decision.exit_code(policy, pull_request=pull_request),
+    )
+
+
+def _both(base: SavedRun, candidate: SavedRun) -> Iterator[SampleResult]:
+    yield from candidate.first_looks()
+    for result in base.first_looks():
+        yield result.model_copy(update={"side": base.head.run_id})
+
+
+def _light(results: Iterable[SampleResult]) -> Iterator[tuple[SampleResult, str | None]]:
+    """Results without their judgments and texts, each with its conversation."""
+    for result in results:
+        cluster = conversation_of(result.sample) if result.sample is not None else None
+        yield result.model_copy(update={"judgments": (), "sample": None, "answer": None}), cluster
+
+
+def _ledger(results: list[tuple[SampleResult, str | None]], head: RunHead, baseline: Baseline) -> Ledger:
+    clusters = {cluster for _, cluster in results}
+    several = None not in clusters and len(clusters) < len(results)
+    selection: Selection = head.dataset.selection
+    ledger = Ledger(
+        asked={result.id: Asked(result.sample_digest, 0, cluster if several else None) for result, cluster in results},
+        traits={name: Traits(metric.direction, metric.aggregate) for name, metric in head.metrics.items()},
+        fingerprints=head.fingerprints,
+        baseline=baseline,
+        would_select=lambda id_, tags: selects(id_, tags, selection, None),
+    )
+    for result, _ in results:
+        ledger.add(result)
+    return ledger

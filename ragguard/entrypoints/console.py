@@ -1,0 +1,86 @@
+"""What the command writes on the terminal: always UTF-8, and never a line that somebody else's program obeys."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import TextIO
+
+from ragguard.core.report import Report
+from ragguard.core.runs import MetricSummary
+
+_MARKS = {"passed": "✓", "warned": "✓", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
+_COLORS = {"passed": "32", "warned": "33", "failed": "31", "error": "31", "inconclusive": "33", "not_comparable": "33"}
+_COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
+_ZERO_WIDTH = "\u200b"
+
+
+def use_utf8() -> None:
+    """Makes the standard streams write UTF-8, whatever the locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def harmless(text: str) -> str:
+    """Takes terminal escapes and workflow commands out of foreign text; line ends and tabs stay."""
+    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf"})
+    return _COMMAND.sub(lambda match: f"{match.group()[:-1]}{_ZERO_WIDTH}{match.group()[-1]}", kept)
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Writes text as a line; see `harmless`."""
+    print(harmless(text), file=stream or sys.stdout, flush=True)
+
+
+class Paint:
+    """Colours, where the terminal takes them and NO_COLOR is not set."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+
+    def outcome(self, outcome: str, text: str) -> str:
+        """Text in the colour of an outcome."""
+        return f"\033[{_COLORS[outcome]}m{text}\033[0m" if self._enabled else text
+
+
+def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
+    """The verdict for a terminal: the outcome, why, the metrics, the samples that fell most."""
+    head = report.head
+    title = f"{_MARKS[head.outcome]} {head.outcome.replace('_', ' ').upper()}"
+    against = f" against {report.baseline_run_id}" if report.baseline_run_id else " (no baseline yet)"
+    yield paint.outcome(head.outcome, title) + f"  suite {harmless(head.suite)}{against}"
+    for text in (*head.reasons, *head.notices):
+        yield f"  - {harmless(text)}"
+    yield ""
+    yield from metric_lines(head.metrics, paint)
+    fallen = head.comparison.regressed
+    if fallen:
+        yield ""
+        yield f"fell most ({len(fallen)} of {head.comparison.n_regressed}):"
+        for entry in fallen[:10]:
+            doubt = "" if entry.confirmed else ", unconfirmed"
+            change = f"{entry.before:.2f} -> {entry.after:.2f}"
+            yield f"  {harmless(entry.id)}  {entry.metric} {change}  cause: {entry.cause}{doubt}"
+
+
+def metric_lines(metrics: dict[str, MetricSummary], paint: Paint) -> Iterator[str]:
+    """A table of the metrics."""
+    width = max((len(name) for name in metrics), default=6)
+    yield f"  {'metric':<{width}}  {'mean':>7}  {'baseline':>8}  {'change':>8}  {'minimum':>7}  outcome"
+    for name, metric in metrics.items():
+        row = (
+            f"  {name:<{width}}  {number(metric.mean):>7}  {number(metric.baseline_mean):>8}  "
+            f"{number(metric.delta, signed=True):>8}  {number(metric.slo_min):>7}  "
+        )
+        yield row + paint.outcome(metric.outcome, metric.outcome.replace("_", " "))
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Three decimals; a dash for what is unknown."""
+    if value is None:
+        return "-"
+    text = f"{value:+.3f}" if signed else f"{value:.3f}"
+    return text.replace("-0.000", "0.000").replace("+0.000", "0.000")
