@@ -9,17 +9,21 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from ragguard.adapters.addresses import DEFAULT_ACCESS, Access, parse_address, redacted
 from ragguard.adapters.lines import lines_of
 from ragguard.adapters.objects import read_bytes, read_chunks, write_bytes
 from ragguard.core.fields import shown
 from ragguard.core.runs import SCHEMA_VERSION, RunHead, SamplesFile
+from ragguard.core.samples import Record
 from ragguard.core.scores import SampleResult
+from ragguard.core.text import without_lone_surrogates
 from ragguard.errors import DatasetError, ObjectError, RunFileError
 
 HEAD_NAME = "run.json"
@@ -31,12 +35,29 @@ _MEND = "run again, or name another run.json"
 
 def head_bytes(head: RunHead) -> bytes:
     """Writes a head as run.json stands on disk."""
-    return (head.model_dump_json(indent=2) + "\n").encode()
+    return _json(head, indent=2)
 
 
 def result_line(result: SampleResult) -> bytes:
     """Writes a result as one line of samples.jsonl."""
-    return (result.model_dump_json() + "\n").encode()
+    return _json(result)
+
+
+def _json(record: Record, indent: int | None = None) -> bytes:
+    try:
+        text = record.model_dump_json(indent=indent)
+    except PydanticSerializationError:
+        # A judge's or an app's own words may hold what UTF-8 cannot: it is replaced, and the run is not lost.
+        separators = (",", ":") if indent is None else None
+        raw = json.dumps(
+            record.model_dump(mode="python"), ensure_ascii=False, indent=indent, separators=separators, default=_plain
+        )
+        text = str(without_lone_surrogates(raw))
+    return f"{text}\n".encode()
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def parse_head(data: bytes, name: str) -> RunHead:
