@@ -6,24 +6,20 @@ In a test: `with judge_server(latency_s=0.3) as server: … server.url …`. As 
 
 import argparse
 import asyncio
-import base64
 import json
-import math
 import random
-import struct
-import threading
 import time
-import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from http import HTTPStatus
 from typing import Any, Literal
 
+from tests.parts.hashed_vectors import hashed_vector, packed_row
 from tests.parts.judge_faults import KINDS
 from tests.parts.judge_rules import Asked, answer, read_prompt
+from tests.parts.local_http import Reply, Reset, in_a_thread, start
 from tests.parts.processes import HOST
 
 Verdict = Callable[[str, str, list[list[str]]], str | None]
@@ -88,10 +84,6 @@ class Refused(Exception):
         self.status, self.message, self.code, self.headers = status, message, code, headers
 
 
-class Reset(Exception):
-    """The connection is to be closed without a reply."""
-
-
 class JudgeServer:
     """Answers chat completions and embeddings.
 
@@ -120,29 +112,13 @@ class JudgeServer:
         """The text of each chat request, system message included."""
         return [text_of(request) for request in self.requests]
 
-    async def start(self, port: int = 0) -> asyncio.Server:
-        """Listens on a port; 0 for a free one."""
-        server = await asyncio.start_server(self._connection, HOST, port, limit=2**26, backlog=512)
-        self.port = server.sockets[0].getsockname()[1]
-        return server
+    async def handle(self, method: str, path: str, headers: dict[str, str], raw: bytes) -> Reply:
+        """Answers one HTTP request."""
+        reply = await self._respond(path, headers, raw)
+        self.stats.statuses[reply[0]] += 1
+        return reply
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while request := await _read_request(reader):
-                status, headers, body = await self._respond(*request)
-                self.stats.statuses[status] += 1
-                writer.write(_response(status, headers, body))
-                await writer.drain()
-        except Reset:
-            writer.transport.abort()
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    async def _respond(
-        self, method: str, path: str, headers: dict[str, str], raw: bytes
-    ) -> tuple[int, tuple[str, ...], Any]:
+    async def _respond(self, path: str, headers: dict[str, str], raw: bytes) -> Reply:
         try:
             if path == "/stats":
                 return 200, (), {**vars(self.stats), "statuses": dict(self.stats.statuses)}
@@ -265,7 +241,7 @@ class JudgeServer:
         packed = request.get("encoding_format") == "base64"
         rows = [hashed_vector(text, request.get("dimensions") or self.behaviour.dim) for text in texts]
         data = [
-            {"object": "embedding", "index": index, "embedding": _packed(row) if packed else row}
+            {"object": "embedding", "index": index, "embedding": packed_row(row) if packed else row}
             for index, row in enumerate(rows)
         ]
         tokens = sum(len(text) for text in texts) // 4
@@ -292,63 +268,12 @@ def schema_name(request: dict[str, Any]) -> str | None:
     return schema.get("name")
 
 
-def hashed_vector(text: str, dim: int) -> list[float]:
-    """A unit vector of hashed character trigrams: shape (dim,)."""
-    padded = f"  {text.casefold()} "
-    row = [0.0] * dim
-    for start in range(len(padded) - 2):
-        row[zlib.crc32(padded[start : start + 3].encode("utf-8", "replace")) % dim] += 1.0
-    length = math.sqrt(math.fsum(value * value for value in row))
-    return [value / length for value in row]
-
-
-def _packed(row: Sequence[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
-
-
-async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes] | None:
-    head = await reader.readuntil(b"\r\n\r\n")
-    first, *rest = head.decode("latin-1").split("\r\n")
-    method, path, _ = first.split(" ", 2)
-    pairs = (line.split(":", 1) for line in rest if ":" in line)
-    headers = {name.strip().lower(): value.strip() for name, value in pairs}
-    return method, path, headers, await reader.readexactly(int(headers.get("content-length", "0")))
-
-
-def _response(status: int, headers: Sequence[str], body: Any) -> bytes:
-    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-    lines = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(content)}",
-        *headers,
-    )
-    return "\r\n".join((*lines, "", "")).encode() + content
-
-
 @contextmanager
 def judge_server(verdict: Verdict | None = None, **behaviour: Any) -> Iterator[JudgeServer]:
     """Runs a server in a thread of its own for the length of a `with` block."""
     judge = JudgeServer(Behaviour(**behaviour), verdict)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = asyncio.run_coroutine_threadsafe(judge.start(), loop).result(5)
-    try:
+    with in_a_thread(judge.handle) as judge.port:
         yield judge
-    finally:
-        asyncio.run_coroutine_threadsafe(_closed(server), loop).result(5)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(5)
-        loop.close()
-
-
-async def _closed(server: asyncio.Server) -> None:
-    server.close()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def main() -> None:
@@ -367,7 +292,7 @@ def main() -> None:
 
 async def _serve(port: int, behaviour: Behaviour) -> None:
     judge = JudgeServer(behaviour)
-    server = await judge.start(port)
+    server, judge.port = await start(judge.handle, port)
     print(judge.url, flush=True)
     async with server:
         await server.serve_forever()

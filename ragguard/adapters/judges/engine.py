@@ -6,22 +6,19 @@ State of one judge in one event loop: what its model takes, its flow control, it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
 
-from ragguard.adapters.judges.budget import Amount, Ledger
-from ragguard.adapters.judges.flow import Flow
-from ragguard.adapters.judges.manners import Manners, Offer
+from ragguard.adapters.judges.caller import Caller, Conversation, Tally
 from ragguard.adapters.judges.prompts import Prompt, Prompts
-from ragguard.adapters.judges.provider import Completion, Facts, complete
-from ragguard.adapters.judges.replies import LONGEST_KEPT, Accepted, follow_up, read_reply
-from ragguard.adapters.judges.schemas import schema_name, strict_schema
+from ragguard.adapters.judges.replies import LONGEST_KEPT, Accepted, check, read_reply
 from ragguard.adapters.judges.troubles import TroubleError
 from ragguard.core.digests import digest
 from ragguard.core.scores import JudgeRequest, Judgment, judgment_key
+from ragguard.core.splitting import can_split, merge, split
 from ragguard.core.tasks import Reply, Task
 from ragguard.core.text import without_lone_surrogates
 from ragguard.core.tokens import estimated_tokens
@@ -32,7 +29,8 @@ ATTEMPTS = 3
 _MOST_GIVEN_UP = 8
 _WORTH_CACHING = 4_000  # characters: providers cache from about 1,024 tokens on
 _USUAL_REPLY = 500
-_PREFLIGHT = 'Reply with the JSON object {"ok": true} and nothing else.'
+_SHORTEST_REPLY = 64
+_PROBE = 'Reply with the JSON object {"ok": true} and nothing else.'
 _FILTERED = {"content_filter", "refusal"}
 
 
@@ -41,59 +39,12 @@ class _Ready(Reply):
 
 
 @dataclass(frozen=True)
-class Address:
-    """Where the calls go, and how long one may take."""
+class Outcome:
+    """What came of a task: an accepted output, or the reason why there is none and the last reply."""
 
-    model: str
-    api_base: str | None
-    timeout_s: float
-    price: tuple[float, float] | None = None
-
-
-@dataclass
-class Tally:
-    """What one judgment took; a sum is None as soon as one part of it is unknown."""
-
-    sent: int = 0
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
-    cost_usd: float | None = 0.0
-    model: str | None = None
-
-    def add(self, completion: Completion, cost_usd: float | None) -> None:
-        """Adds one reply."""
-        self.prompt_tokens = _sum(self.prompt_tokens, completion.prompt_tokens)
-        self.completion_tokens = _sum(self.completion_tokens, completion.completion_tokens)
-        self.cost_usd = _sum(self.cost_usd, cost_usd)
-        self.model = completion.model or self.model
-
-
-def _sum(total: Any, more: Any) -> Any:
-    return None if total is None or more is None else total + more
-
-
-@dataclass
-class Conversation:
-    """The messages of one judgment, how long the next reply may be, and what was offered with the last call."""
-
-    messages: list[dict[str, Any]]
-    max_tokens: int
-    offer: Offer = field(default_factory=lambda: Offer("schema"))
-
-    @property
-    def tokens(self) -> int:
-        """About how many tokens the messages take."""
-        return sum(estimated_tokens(_text_of(message["content"])) for message in self.messages)
-
-    def answer_back(self, raw: str, problems: Sequence[str]) -> None:
-        """Adds the reply that cannot be used, and the message that says why."""
-        self.messages = self.messages[:2]
-        self.messages.append({"role": "assistant", "content": raw[:LONGEST_KEPT] or "(empty)"})
-        self.messages.append({"role": "user", "content": follow_up(problems)})
-
-
-def _text_of(content: Any) -> str:
-    return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
+    output: dict[str, JsonValue] | None = None
+    reason: str | None = None
+    raw: str | None = None
 
 
 @dataclass
@@ -101,33 +52,17 @@ class Engine:
     """One judge at work.
 
     Attributes:
-        address: Where calls go.
-        params: Sampling parameters as configured, the limit of the reply apart.
-        max_tokens: The limit of the first reply.
-        facts: What is known of the model beforehand.
-        flow: Flow control.
+        caller: Sends the calls.
         prompts: The templates.
-        ledger: The run's budget.
+        max_tokens: The limit of the first reply.
         window: Tokens of prompt and reply that the model takes; None where unknown.
-        sent: Calls sent.
-        response_models: The models that the provider says replied.
     """
 
-    address: Address
-    params: Mapping[str, JsonValue]
-    max_tokens: int
-    facts: Facts
-    flow: Flow
+    caller: Caller
     prompts: Prompts
-    ledger: Ledger
+    max_tokens: int
     window: int | None = None
-    sent: int = 0
-    response_models: set[str] = field(default_factory=set)
-    manners: Manners = field(init=False)
     _warming: dict[str, asyncio.Event] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.manners = Manners(self.facts.form)
 
     async def judge(self, task: Task, request: JudgeRequest) -> Judgment:
         """Makes one judgment; a judge that gives no usable reply is a failed judgment.
@@ -136,111 +71,99 @@ class Engine:
             JudgeError: The judge as a whole cannot be used.
             BudgetError: The budget is spent.
         """
-        prompt = self.prompts.render(task)
         tally = Tally()
+        outcome = await self._outcome(task, tally)
+        return _judgment(request, tally, outcome)
+
+    async def _outcome(self, task: Task, tally: Tally) -> Outcome:
+        """Asks a task whole, or in parts where it is longer than the model's window."""
+        prompt = self.prompts.render(task)
+        if not self._fits(prompt):
+            return await self._in_parts(task, prompt, tally)
         first = await self._first_of_its_passages(prompt)
         try:
-            return await self._converse(task, request, Conversation(self._messages(prompt), self.max_tokens), tally)
+            return await self._converse(task, Conversation(self._messages(prompt), self.max_tokens), tally)
         except TroubleError as trouble:
-            return _failed(request, tally, f"{trouble.kind.replace('_', ' ')}: {trouble.message}", None)
+            if trouble.kind == "too_long":
+                return await self._in_parts(task, prompt, tally)
+            return Outcome(reason=f"{trouble.kind.replace('_', ' ')}: {trouble.message}")
         finally:
             if first:
                 first.set()
 
-    async def preflight(self) -> None:
+    async def _in_parts(self, task: Task, prompt: Prompt, tally: Tally) -> Outcome:
+        if not can_split(task):
+            return Outcome(reason="the prompt is longer than the model's window and cannot be split by passages")
+        fixed = estimated_tokens(prompt.system + prompt.body)
+        room = max(1, self.window - fixed - self._reserve()) if self.window else math.inf
+        parts = split(task, math.ceil(estimated_tokens(prompt.passages) / room) or 1)
+        outcomes = await asyncio.gather(*(self._outcome(part.task, tally) for part in parts))
+        for outcome in outcomes:
+            if outcome.output is None:
+                return outcome
+        merged = check(merge(task, parts, [outcome.output or {} for outcome in outcomes]), task)
+        if not isinstance(merged, Accepted):
+            return Outcome(reason=f"the parts' replies do not fit together: {'; '.join(merged.problems)}")
+        told = f"longer than the model's window: asked in {len(parts)} parts"
+        return Outcome(merged.output, next((outcome.reason for outcome in outcomes if outcome.reason), told))
+
+    def _fits(self, prompt: Prompt) -> bool:
+        asked = estimated_tokens(prompt.system) + estimated_tokens(prompt.user)
+        return self.window is None or asked + self._reserve() <= self.window
+
+    def _reserve(self) -> int:
+        """Tokens kept for the reply: what is configured, but at most a quarter of the window."""
+        return min(self.max_tokens, self.window // 4) if self.window else self.max_tokens
+
+    async def probe(self) -> None:
         """Sends one small call.
 
         Raises:
             JudgeError: The judge cannot be used.
             BudgetError: The budget does not allow it.
         """
-        talk = Conversation([{"role": "user", "content": _PREFLIGHT}], self.max_tokens)
+        talk = Conversation([{"role": "user", "content": _PROBE}], self.max_tokens)
         try:
-            await self._ask(Task("preflight", {}, _Ready), talk, Tally())
+            await self.caller.ask(Task("probe", {}, _Ready), talk, Tally())
         except TroubleError as trouble:
             raise JudgeError(
-                f"judge {self.address.model} cannot be used ({trouble.message})",
+                f"judge {self.caller.address.model} cannot be used ({trouble.message})",
                 mend="check model, api_base and parameters of `judge`",
             ) from trouble
 
-    async def _converse(self, task: Task, request: JudgeRequest, talk: Conversation, tally: Tally) -> Judgment:
-        raw, problems = "", ["no reply"]
-        for _ in range(ATTEMPTS):
-            completion = await self._ask(task, talk, tally)
+    async def _converse(self, task: Task, talk: Conversation, tally: Tally) -> Outcome:
+        raw, problems, asked = "", ["no reply"], 0
+        talk.max_tokens = min(talk.max_tokens, self._longest_reply(talk))
+        while asked < ATTEMPTS:
+            asked += 1
+            completion = await self.caller.ask(task, talk, tally)
             raw = str(without_lone_surrogates(completion.text or ""))
             if completion.finish == "length":
                 problems = [f"the reply was cut after {talk.max_tokens} tokens"]
-                talk.max_tokens *= 2
+                more = min(talk.max_tokens * 2, self._longest_reply(talk))
+                if more == talk.max_tokens:
+                    break
+                talk.max_tokens = more
                 continue
             if completion.finish in _FILTERED:
                 problems = ["the provider's content filter withheld the reply"]
                 continue
             reply = read_reply(raw, task)
             if isinstance(reply, Accepted):
-                return _accepted(request, tally, reply)
+                return Outcome(reply.output)
             problems = list(reply.problems)
             talk.answer_back(raw, problems)
-        return _failed(request, tally, f"no usable reply in {ATTEMPTS} attempts: {'; '.join(problems)}", raw)
+        return Outcome(reason=f"no usable reply in {asked} attempts: {'; '.join(problems)}", raw=raw[:LONGEST_KEPT])
 
-    async def _ask(self, task: Task, talk: Conversation, tally: Tally) -> Completion:
-        """Sends the conversation as the model takes it; learns from a 400 what it does not take."""
-        for _ in range(_MOST_GIVEN_UP):
-            try:
-                completion = await self.flow.call(lambda: self._send(task, talk, tally), talk.tokens + _USUAL_REPLY)
-            except TroubleError as trouble:
-                if trouble.kind != "rejected" or not self.manners.give_way(talk.offer, trouble.message):
-                    raise
-            else:
-                self.manners.worked(talk.offer)
-                return completion
-        raise TroubleError("rejected", "the model refuses one parameter after the other")
-
-    async def _send(self, task: Task, talk: Conversation, tally: Tally) -> Completion:
-        most = Amount(1, talk.tokens + talk.max_tokens, self._price(talk.tokens, talk.max_tokens))
-        await self.ledger.reserve(most)
-        spent = most  # of a call that was cut off nobody knows what it took
-        talk.offer = self.manners.offer
-        arguments = talk.offer.arguments(
-            self.params, talk.max_tokens, schema_name(task.name), strict_schema(task.reply)
-        )
-        tally.sent += 1
-        self.sent += 1
-        try:
-            completion = await complete(
-                self.address.model,
-                talk.messages,
-                arguments,
-                api_base=self.address.api_base,
-                keyless=bool(self.address.api_base and self.facts.missing_keys),
-                timeout_s=self.address.timeout_s,
-            )
-            cost = self._cost(completion)
-            spent = Amount(1, (completion.prompt_tokens or 0) + (completion.completion_tokens or 0), cost)
-        except TroubleError as trouble:
-            # A call that timed out may well have been worked on, and billed.
-            late = trouble.kind == "timeout"
-            spent = Amount(1, talk.tokens, self._price(talk.tokens, 0)) if late else Amount(1)
-            raise
-        finally:
-            self.ledger.settle(most, spent)
-        tally.add(completion, cost)
-        self.response_models |= {completion.model} if completion.model else set()
-        return completion
-
-    def _cost(self, completion: Completion) -> float | None:
-        """US dollars: by the configured price where there is one, else by LiteLLM's own accounting."""
-        if self.address.price is None:
-            return completion.cost_usd
-        return self._price(completion.prompt_tokens or 0, completion.completion_tokens or 0)
-
-    def _price(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """US dollars by the configured or the known price; None where it is unknown."""
-        price = self.address.price or self.facts.price
-        return None if price is None else prompt_tokens * price[0] + completion_tokens * price[1]
+    def _longest_reply(self, talk: Conversation) -> int:
+        """Tokens that a reply may take besides the messages, by the model's window and its own limit."""
+        room = self.window - talk.tokens if self.window else talk.max_tokens * 2
+        longest = self.caller.facts.longest_reply
+        return max(_SHORTEST_REPLY, room if longest is None else min(room, longest))
 
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         content: Any = prompt.user
-        if self.facts.caches_by_mark and len(prompt.passages) >= _WORTH_CACHING:
+        if self.caller.facts.caches_by_mark and len(prompt.passages) >= _WORTH_CACHING:
             marked = {"type": "text", "text": prompt.passages, "cache_control": {"type": "ephemeral"}}
             content = [marked, {"type": "text", "text": prompt.body}]
         return [{"role": "system", "content": prompt.system}, {"role": "user", "content": content}]
@@ -261,22 +184,16 @@ class Engine:
         return self._warming[key]
 
 
-def _accepted(request: JudgeRequest, tally: Tally, reply: Accepted) -> Judgment:
-    return _judgment(request, tally).model_copy(update={"output": reply.output})
-
-
-def _failed(request: JudgeRequest, tally: Tally, reason: str, raw: str | None) -> Judgment:
-    kept = None if raw is None else raw[:LONGEST_KEPT]
-    return _judgment(request, tally).model_copy(update={"status": "failed", "reason": reason, "raw": kept})
-
-
-def _judgment(request: JudgeRequest, tally: Tally) -> Judgment:
+def _judgment(request: JudgeRequest, tally: Tally, outcome: Outcome) -> Judgment:
     return Judgment(
         key=judgment_key(request),
         task=request.task,
         model=request.model,
         response_model=tally.model,
-        status="ok",
+        status="failed" if outcome.output is None else "ok",
+        output=outcome.output or {},
+        raw=outcome.raw,
+        reason=outcome.reason,
         repeat=request.repeat,
         session=request.session,
         attempts=tally.sent,

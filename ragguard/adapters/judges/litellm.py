@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr
 
 from ragguard.adapters.judges.budget import Ledger
-from ragguard.adapters.judges.engine import Address, Engine
+from ragguard.adapters.judges.caller import Address, Caller
+from ragguard.adapters.judges.engine import Engine
 from ragguard.adapters.judges.flow import Flow, Limits
 from ragguard.adapters.judges.prompts import Prompts
 from ragguard.adapters.judges.provider import Facts, close_clients, facts
@@ -98,7 +99,7 @@ class LiteLLMJudge(_Settings):
     _started: Any = PrivateAttr(default=None)  # (event loop, task that builds the engine)
     _engine: Engine | None = PrivateAttr(default=None)
 
-    def equipped(self, *, prompts: Prompts | None = None, ledger: Ledger | None = None) -> LiteLLMJudge:
+    def with_parts(self, *, prompts: Prompts | None = None, ledger: Ledger | None = None) -> LiteLLMJudge:
         """The same judge with the user's own templates and the run's budget; its engine is its own."""
         judge = LiteLLMJudge.model_validate(self.model_dump())
         judge._prompts, judge._ledger = prompts or self._prompts, ledger or self._ledger  # noqa: SLF001
@@ -118,7 +119,7 @@ class LiteLLMJudge(_Settings):
             "context_window": None,
         }
         judge = LiteLLMJudge.model_validate({**dict(self), **update})
-        return judge.equipped(prompts=self._prompts, ledger=self._ledger)
+        return judge.with_parts(prompts=self._prompts, ledger=self._ledger)
 
     @property
     def params(self) -> dict[str, JsonValue]:
@@ -164,16 +165,26 @@ class LiteLLMJudge(_Settings):
         return await (await self._ready()).judge(task, request)
 
     async def preflight(self) -> None:
-        """Sends one small call, so that a wrong key, model or address is known before anything is spent.
+        """Checks what can be known without a call: whether a budget in dollars can be kept.
 
-        `ask` needs it not: its first call goes alone, and nothing else is sent until that has succeeded.
+        A call of its own is not needed: the first call of `ask` goes alone, and nothing else is sent until it has
+        succeeded; a run whose every judgment is cached then sends nothing at all.
+
+        Raises:
+            ConfigError: `budget.max_usd` is set and the model's price is unknown.
+        """
+        if self._ledger.budget.max_usd is not None:
+            self._check_price(await self.facts())
+
+    async def probe(self) -> None:
+        """Sends one small call, for those who want to know by itself whether the judge can be used.
 
         Raises:
             JudgeError: The judge cannot be used.
             BudgetError: The budget does not allow one call.
             ConfigError: `budget.max_usd` is set and the model's price is unknown.
         """
-        await (await self._ready()).preflight()
+        await (await self._ready()).probe()
 
     async def facts(self) -> Facts:
         """What LiteLLM knows of the model without asking it: price, window, missing environment variables."""
@@ -183,9 +194,9 @@ class LiteLLMJudge(_Settings):
         """How the judge is doing at the moment."""
         if self._engine is None:
             return Gauge(limit=self.concurrency)
-        flow, spent = self._engine.flow, self._ledger.spent
+        flow, spent = self._engine.caller.flow, self._ledger.spent
         return Gauge(
-            calls=self._engine.sent,
+            calls=self._engine.caller.sent,
             in_flight=flow.slots.in_flight,
             waiting=flow.slots.waiting,
             limit=int(flow.slots.limit),
@@ -199,8 +210,8 @@ class LiteLLMJudge(_Settings):
         """What the judge did that was not configured, so far."""
         if self._engine is None:
             return Observed()
-        notes = tuple(f"{self.model}: {note}" for note in self._engine.manners.notes)
-        return Observed(response_models=tuple(sorted(self._engine.response_models)), dropped_params=notes)
+        notes = tuple(f"{self.model}: {note}" for note in self._engine.caller.manners.notes)
+        return Observed(response_models=tuple(sorted(self._engine.caller.response_models)), dropped_params=notes)
 
     async def aclose(self) -> None:
         """Frees connections."""
@@ -224,25 +235,33 @@ class LiteLLMJudge(_Settings):
 
     async def _build(self) -> Engine:
         known = await self.facts()
+        self._check_price(known)
         price = None
         if self.price:
             price = (self.price.prompt_per_million / _MILLION, self.price.reply_per_million / _MILLION)
-        if self._ledger.budget.max_usd is not None and price is None and known.price is None:
+        caller = Caller(
+            address=Address(self.model, self.api_base, self.timeout, price),
+            params={name: value for name, value in self.params.items() if name != "max_tokens"},
+            facts=known,
+            flow=Flow(self._who(), self._limits(), missing_keys=known.missing_keys),
+            ledger=self._ledger,
+        )
+        self._engine = Engine(caller, self._prompts, self.max_tokens, self.context_window or known.window)
+        return self._engine
+
+    def _check_price(self, known: Facts) -> None:
+        if self._ledger.budget.max_usd is not None and self.price is None and known.price is None:
             raise ConfigError(
                 f"budget.max_usd is set, but the price of {self.model} is unknown, so that it cannot be kept",
                 mend="set `judge.price`, or limit the run by budget.max_calls or budget.max_tokens",
             )
-        self._engine = Engine(
-            address=Address(self.model, self.api_base, self.timeout, price),
-            params={name: value for name, value in self.params.items() if name != "max_tokens"},
-            max_tokens=self.max_tokens,
-            facts=known,
-            flow=Flow(self.model, self._limits(), missing_keys=known.missing_keys),
-            prompts=self._prompts,
-            ledger=self._ledger,
-            window=self.context_window or known.window,
-        )
-        return self._engine
+
+    def _who(self) -> str:
+        """The judge as messages name it; what stands before an @ in the address may be a password."""
+        if self.api_base is None:
+            return self.model
+        scheme, _, rest = self.api_base.rpartition("://")
+        return f"{self.model} at {scheme}://{rest.rpartition('@')[2]}"
 
     def _limits(self) -> Limits:
         return Limits(

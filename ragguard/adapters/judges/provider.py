@@ -48,6 +48,7 @@ class Facts:
         form: The best form of reply to begin with.
         caches_by_mark: Whether prompt caching wants a mark on the part to cache (Anthropic's models).
         window: Tokens of prompt and reply; None where unknown.
+        longest_reply: Tokens of a reply, at most; None where unknown.
         price: US dollars for a token of the prompt and of the reply; None where unknown.
         missing_keys: Environment variables that the provider wants and that are not set.
         provider: The provider's name; None where LiteLLM knows none of that name.
@@ -56,6 +57,7 @@ class Facts:
     form: Form
     caches_by_mark: bool
     window: int | None
+    longest_reply: int | None
     price: tuple[float, float] | None
     missing_keys: tuple[str, ...]
     provider: str | None
@@ -86,6 +88,7 @@ async def facts(model: str, api_base: str | None) -> Facts:
         form=_first_form(litellm, model, known=bool(info)),
         caches_by_mark="claude" in model.casefold() or provider == "anthropic",
         window=info.get("max_input_tokens") or info.get("max_tokens"),
+        longest_reply=info.get("max_output_tokens"),
         price=_price(info),
         missing_keys=tuple(missing),
         provider=provider,
