@@ -24,7 +24,8 @@ def field_errors(error: ValidationError, text: YamlText, model: type[BaseModel])
         else:
             message = _sentence(problem["type"], problem["msg"], problem.get("input"))
         found.setdefault(path, message)
-    sentences = [f"{text.where(path)}: {dotted(path)}: {message}" for path, message in found.items()]
+    in_order = sorted(found.items(), key=lambda item: text.line(item[0]))
+    sentences = [f"{text.where(path)}: {dotted(path)}: {message}" for path, message in in_order]
     more = len(sentences) - _SHOWN
     return [*sentences[:_SHOWN], f"and {more} more"] if more > 0 else sentences
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from tqdm import tqdm
 
@@ -55,7 +55,7 @@ class Bar:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._bar: tqdm[None] | None = None
+        self._bar: tqdm[Any] | None = None
         self._told = 0.0
 
     def start(self, phase: str, total: int) -> None:

@@ -26,12 +26,15 @@ class YamlText:
     data: object
     lines: Mapping[FieldPath, int]
 
+    def line(self, path: FieldPath) -> int:
+        """The line of a field, or of its nearest parent; 0 for an empty file."""
+        ends = range(len(path), -1, -1)
+        return next((line for end in ends if (line := self.lines.get(path[:end])) is not None), 0)
+
     def where(self, path: FieldPath) -> str:
-        """`file:line` of the field, or of its nearest parent."""
-        for end in range(len(path), -1, -1):
-            if (line := self.lines.get(path[:end])) is not None:
-                return f"{self.name}:{line}"
-        return self.name
+        """`file:line` of a field, or of its nearest parent."""
+        line = self.line(path)
+        return f"{self.name}:{line}" if line else self.name
 
 
 def read_yaml(text: str, name: str, variables: Mapping[str, str]) -> YamlText:

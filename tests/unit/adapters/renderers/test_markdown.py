@@ -90,19 +90,28 @@ def test_a_file_shows_every_regressed_sample() -> None:
     assert "left out" not in text
 
 
-def test_a_report_that_is_too_large_is_cut_at_rows_and_says_so() -> None:
-    long_words = make_report("failed", n_samples=60, text=lambda text: text + " nói dài " * 4_000)
-    many_metrics = make_report(
-        "failed", metrics={f"rubric:criterion-{n}": MetricSummary(outcome="passed", mean=0.5) for n in range(600)}
-    )
-    for report, says in ((long_words, "more regressed samples"), (many_metrics, "more metrics")):
-        for channel in ("comment", "check", "issue", "summary"):
-            place = CHANNELS[channel]
-            text = render_markdown(report, channel)
-            assert place.most is not None
-            assert size(text, place.unit) <= place.most - place.reserve
-            assert says in text or channel == "summary"
-            assert blocks(parse(text)).count("table_open") == 3
+@pytest.mark.parametrize("channel", ["comment", "check", "issue", "summary"])
+def test_megabytes_of_foreign_text_fit_every_channel(channel: ChannelName) -> None:
+    report = make_report("failed", n_samples=60, text=lambda text: text + " nói dài" * 4_000)
+    text = render_markdown(report, channel)
+    place = CHANNELS[channel]
+    assert place.most is not None
+    assert size(text, place.unit) <= place.most - place.reserve
+    assert "more regressed samples left out here" in text
+    assert re.search(r"nói… \([\d,]+ more characters\)|dài… \([\d,]+ more characters\)", text)
+    assert blocks(parse(text)).count("table_open") == 3
+
+
+def test_more_metrics_than_a_comment_holds_are_cut_at_a_row() -> None:
+    many = {f"rubric:criterion-{n}": MetricSummary(outcome="passed", mean=0.5) for n in range(600)}
+    text = render_markdown(make_report("failed", metrics=many), "comment")
+    rows = [line for line in text.splitlines() if line.startswith("| `rubric")]
+    shown, left_out = len(rows) // 2, re.search(r"\*(\d+) more metrics: in the full report", text)
+    assert size(text, "characters") <= 65_536 - 1_024
+    assert size(text, "characters") > 50_000
+    assert left_out is not None
+    assert shown + int(left_out[1]) == 600
+    assert blocks(parse(text)).count("table_open") == 3
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
