@@ -52,6 +52,7 @@ REASONS: dict[Outcome, str] = {
     "passed": "faithfulness did not change, within the tolerance of 2.00 points",
 }  # fmt: skip
 OFFLINE_NOTICE = "the offline judge is a heuristic, not a faithfulness judge"
+CAUSES: tuple[Cause, ...] = ("generation", "retrieval", "judge", "generation")
 Rewrite = Callable[[str], str]
 
 
@@ -157,7 +158,6 @@ def make_head(
 def _regressed(
     after: Sequence[SampleResult], before: Sequence[SampleResult], text: Rewrite, *, confirmed: bool
 ) -> tuple[RegressedSample, ...]:
-    causes: tuple[Cause, ...] = ("generation", "retrieval", "judge", "generation")
     found = []
     for index, (new, old) in enumerate(zip(after, before, strict=False)):
         was, now = old.score("faithfulness"), new.score("faithfulness")
@@ -165,7 +165,7 @@ def _regressed(
             found.append(
                 RegressedSample(
                     id=new.id, metric="faithfulness", before=was.value, after=now.value,
-                    cause=causes[index % len(causes)], confirmed=confirmed, line=index + 1,
+                    cause=CAUSES[index % len(CAUSES)], confirmed=confirmed, line=index + 1,
                 )
             )  # fmt: skip
     return tuple(found)
@@ -213,22 +213,31 @@ def _values(results: Sequence[SampleResult], metric: str) -> list[float]:
 def _result(index: int, language: Language, text: Rewrite, *, bad: bool, side: str) -> SampleResult:
     cases = CASES[language]
     case = cases[index % len(cases)]
-    passages = tuple(
-        Passage(id=text(key), text=text(passage), rank=rank) for rank, (key, passage) in enumerate(case.passages, 1)
-    )
+    passages = _passages(case, text)
+    # What the retriever brought instead, where the passages are to blame.
+    other = _passages(cases[(index + 1) % len(cases)], text) if bad and CAUSES[index % 4] == "retrieval" else None
     sample = Sample(
         id=text(f"{case.key}-{index + 1:02}"), question=text(case.question), contexts=passages,
         reference=(text(case.good),), tags=(text(language),), line=index + 1,
     )  # fmt: skip
-    answer = Answer(text=text(case.bad if bad else case.good))
-    scores = (_faithfulness(case, text, passages, bad=bad), _answer_relevance(case, text, bad=bad))
+    answer = Answer(text=text(case.bad if bad else case.good), contexts=other)
+    scores = (
+        _faithfulness(case, text, other or passages, bad=bad, lost=other is not None),
+        _relevance(case, text, bad=bad),
+    )
     return SampleResult(
-        id=sample.id, side=side, sample_digest=f"s{index}", passages_digest=f"p{index}",
+        id=sample.id, side=side, sample_digest=f"s{index}", passages_digest="other" if other else f"p{index}",
         answer_digest="bad" if bad else "good", sample=sample, answer=answer, tags=sample.tags, scores=scores,
     )  # fmt: skip
 
 
-def _faithfulness(case: Case, text: Rewrite, passages: Sequence[Passage], *, bad: bool) -> Score:
+def _passages(case: Case, text: Rewrite) -> tuple[Passage, ...]:
+    return tuple(
+        Passage(id=text(key), text=text(passage), rank=rank) for rank, (key, passage) in enumerate(case.passages, 1)
+    )
+
+
+def _faithfulness(case: Case, text: Rewrite, passages: Sequence[Passage], *, bad: bool, lost: bool) -> Score:
     claims = case.bad_claims if bad else case.good_claims
     supported = sum(verdict == "supported" for _, verdict, _ in claims)
     passed = supported == len(claims)
@@ -244,8 +253,8 @@ def _faithfulness(case: Case, text: Rewrite, passages: Sequence[Passage], *, bad
                 {
                     "claim": text(claim),
                     "line": text(case.bad if bad else case.good),
-                    "verdict": verdict,
-                    "passage": {"id": passages[number - 1].id, "rank": number} if number else None,
+                    "verdict": "absent" if lost else verdict,
+                    "passage": {"id": passages[number - 1].id, "rank": number} if number and not lost else None,
                 }
                 for claim, verdict, number in claims
             ]
@@ -253,7 +262,7 @@ def _faithfulness(case: Case, text: Rewrite, passages: Sequence[Passage], *, bad
     )
 
 
-def _answer_relevance(case: Case, text: Rewrite, *, bad: bool) -> Score:
+def _relevance(case: Case, text: Rewrite, *, bad: bool) -> Score:
     cosine = 0.91 if bad else 0.92
     return Score(
         metric="answer_relevance", status="scored", value=cosine, passed=True, label="answer_relevance.pass",

@@ -68,6 +68,10 @@ def _shorter_texts(room: Room) -> Iterator[Room]:
 
 def _fewest(render: Callable[[Room], str], room: Room, kind: str, most: int, limit: Limit) -> tuple[str, Room]:
     """The largest number of rows that fits, found by halving; no rows where not even that fits."""
+    none_at_all = _with(room, kind, 0)
+    text = render(none_at_all)
+    if not limit.holds(text):
+        return text, none_at_all
     fits, too_many = 0, most + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2

@@ -156,8 +156,9 @@ def _same(row: Mapping[str, JsonValue], others: Sequence[Mapping[str, JsonValue]
 
 
 def _helpful(row: Mapping[str, JsonValue]) -> int:
-    relevant = row.get("relevant")
-    return len(relevant) if isinstance(relevant, list) else 0
+    """How much of a passage helps: its relevant sentences, or 1 where the passage as a whole was judged."""
+    relevant = row.get("relevant", row.get("helps"))
+    return len(relevant) if isinstance(relevant, list) else int(relevant is True)
 
 
 def _by_reason(detail: RegressedDetail) -> _Found:

@@ -1,6 +1,6 @@
 """The Jinja environment of reports: sandboxed, and everything a template prints is escaped for Markdown.
 
-A template prints a value as it is only when that value is `Markup`, as the filters `code`, `heading` and `link` make it.
+A template prints a value as it is only when that value is `Markup`, as `code`, `heading` and `link` give it.
 """
 
 from __future__ import annotations
