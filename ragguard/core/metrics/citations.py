@@ -20,7 +20,7 @@ from ragguard.core.sentences import split_sentences
 from ragguard.core.tasks import Task
 
 _MARK = re.compile(r"\[([^\[\]]{1,200})\]|【([^【】]{1,200})】")
-_WORD = re.compile(r"\w")
+_LEADING_MARKS = re.compile(rf"^(?:(?:{_MARK.pattern})\s*)+")
 _BETWEEN_MARKS = re.compile(r"\s*[,;，；、]\s*")
 
 
@@ -84,9 +84,8 @@ def cited_part(sample: Sample, answer: Answer) -> Cited:
     retrieved = passages_of(sample, answer) or ()
     citations = answer.citations or ()
     by_id = {passage.id: passage for passage in reversed(retrieved) if passage.id is not None}
-    lines, marks = _with_marks(
-        [(line, _marks(line, by_id, retrieved, citations)) for line in split_sentences(answer.text)]
-    )
+    lines = _with_trailing_marks(split_sentences(answer.text))
+    marks = [_marks(line, by_id, retrieved, citations) for line in lines]
     if not any(marks):
         marks = [list(citations) for _ in lines]
     citing = [(line, ids) for line, ids in zip(lines, marks, strict=True) if ids]
@@ -101,17 +100,17 @@ def cited_part(sample: Sample, answer: Answer) -> Cited:
     )
 
 
-def _with_marks(marked: Sequence[tuple[str, list[str]]]) -> tuple[list[str], list[list[str]]]:
-    """Lines and their marks; a line that is nothing but marks belongs to the line before it."""
+def _with_trailing_marks(sentences: Sequence[str]) -> list[str]:
+    """Gives marks back that stood behind a full stop and were split off, to the line that they belong to."""
     lines: list[str] = []
-    marks: list[list[str]] = []
-    for line, found in marked:
-        if found and lines and not _WORD.search(_MARK.sub("", line)):
-            marks[-1] += found
+    for sentence in sentences:
+        leading = _LEADING_MARKS.match(sentence)
+        if leading and lines and not _MARK.search(lines[-1]):
+            lines[-1] += leading[0].rstrip()
+            lines += [rest] if (rest := sentence[leading.end() :]) else []
         else:
-            lines.append(line)
-            marks.append(found)
-    return lines, marks
+            lines.append(sentence)
+    return lines
 
 
 def _marks(
