@@ -12,7 +12,6 @@ from pydantic import (
     Field,
     SerializeAsAny,
     ValidationInfo,
-    field_validator,
     model_validator,
 )
 
@@ -21,7 +20,7 @@ from ragguard.adapters.executors.local import LocalExecutor
 from ragguard.adapters.judges.budget import Budget
 from ragguard.adapters.judges.litellm import LiteLLMJudge
 from ragguard.adapters.judges.offline import OfflineJudge
-from ragguard.adapters.renderers import FORMATS
+from ragguard.adapters.renderers import FORMATS, FormatName
 from ragguard.adapters.stores import StoreConfig
 from ragguard.adapters.targets import Target
 from ragguard.core.metrics import AnyMetric, parse_metric
@@ -109,13 +108,20 @@ class Cache(Settings):
 
 
 def _formats(value: object) -> object:
-    return value.split("+") if isinstance(value, str) else value
+    """Reads `json+markdown`, and says what is meant by a misspelt format."""
+    names = value.split("+") if isinstance(value, str) else value
+    for name in names if isinstance(names, list) else ():
+        if name not in FORMATS:
+            close = difflib.get_close_matches(str(name), FORMATS, n=1)
+            hint = f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(FORMATS)}"
+            raise ValueError(f"unknown format `{name}`{hint}")
+    return names
 
 
 class Reporting(Settings):
     """Where runs are kept, how they are shown, and who is told."""
 
-    format: Annotated[tuple[str, ...], BeforeValidator(_formats, json_schema_input_type=str | list[str])] = (
+    format: Annotated[tuple[FormatName, ...], BeforeValidator(_formats, json_schema_input_type=str | list[str])] = (
         "json",
         "markdown",
     )
@@ -126,16 +132,6 @@ class Reporting(Settings):
     on_error: tuple[Any, ...] = ()
     always: tuple[Any, ...] = ()
     strict_delivery: bool = Field(default=False, description="A delivery that fails makes the command exit with 4.")
-
-    @field_validator("format")
-    @classmethod
-    def _known_formats(cls, formats: tuple[str, ...]) -> tuple[str, ...]:
-        for name in formats:
-            if name not in FORMATS:
-                close = difflib.get_close_matches(name, FORMATS, n=1)
-                hint = f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(sorted(FORMATS))}"
-                raise ValueError(f"unknown format `{name}`{hint}")
-        return tuple(dict.fromkeys(formats))
 
 
 def _metrics(value: object, info: ValidationInfo) -> object:

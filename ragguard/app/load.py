@@ -132,7 +132,7 @@ def build_judge(config: Config, folder: Path, *, use_cache: bool = True) -> Judg
             notices.append(OFFLINE_JUDGE_NOTICE)
             members.append(one)
         else:
-            caller = one.equipped(prompts=Prompts(overrides), ledger=ledger)
+            caller = one.with_parts(prompts=Prompts(overrides), ledger=ledger)
             callers.append(caller)
             members.append(caller)
     judge = members[0] if len(members) == 1 else PanelJudge(tuple(members))

@@ -42,7 +42,12 @@ from ragguard.core.report import Report
 from ragguard.core.runs import Comparison, Execution, Observed, RunHead
 from ragguard.core.samples import Sample, answer_digest
 from ragguard.core.scores import SampleResult
+from ragguard.core.summary import summarize
+from ragguard.core.work import CANDIDATE
 from ragguard.errors import ExitCode, OutsideWorldError, RagguardError, StoreError
+
+_TREND = 30
+"""Runs that the HTML report's trend goes back."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,22 @@ async def run_pipeline(request: RunRequest) -> Report:
         await parts.bench.judge.aclose()
     report = Report.of(head, folder.results, links=request.context.links, exit_code=_exit_code(verdict, request))
     report = _save(report, request, parts, verdict)
-    render_files(report, request.config.reporting.format, request.output, templates=_templates(request))
+    _render(report, request, parts)
     return report
+
+
+def _render(report: Report, request: RunRequest, parts: _Parts) -> None:
+    formats = request.config.reporting.format
+    candidates = (result for result in report.results() if result.side == CANDIDATE and result.session is None)
+    history = parts.store.heads(request.config.suite, limit=_TREND) if "html" in formats else []
+    render_files(
+        report,
+        formats,
+        request.output,
+        templates=_templates(request),
+        summary=summarize(candidates, parts.bench.metrics) if "summary" in formats else None,
+        history=[head for head in history if head.run_id != report.head.run_id],
+    )
 
 
 def _templates(request: RunRequest) -> Path | None:
@@ -227,7 +246,7 @@ def _baseline_details(verdict: _Verdict, parts: _Parts) -> Iterator[SampleResult
     if newest is None or not ids:
         return
     for result in parts.store.samples(newest.run_id, ids):
-        if result.side == "candidate" and result.session is None:
+        if result.side == CANDIDATE and result.session is None:
             yield result.model_copy(update={"side": newest.run_id})
 
 

@@ -14,16 +14,12 @@ import click
 @click.option("--templates", metavar="DIR", help="Templates that win over the ones of ragguard.")
 def report(run_json: str, format_: str, output: str | None, templates: str | None) -> int:
     """Render a saved run (its run.json, with samples.jsonl beside it) in another format."""
-    from ragguard.adapters.renderers import render
-    from ragguard.adapters.runfiles import read_run
-    from ragguard.core.report import Report
+    from ragguard.app.render_saved import render_saved
 
-    saved = read_run(Path(run_json))
-    text = render(Report.of(saved.head, saved.results), format_, templates=Path(templates) if templates else None)
+    data = render_saved(run_json, format_, Path(templates) if templates else None)
     if output is None:
-        click.echo(text, nl=isinstance(text, str))
-    elif isinstance(text, bytes):
-        Path(output).write_bytes(text)
+        click.echo(data, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
+        Path(output).write_bytes(data)
     return 0
