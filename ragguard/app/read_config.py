@@ -33,7 +33,7 @@ def find_config(path: str | None, folder: Path) -> Path:
             return folder / name
     raise ConfigError(
         f"no config: none of {', '.join(DEFAULT_NAMES)} is in {folder}",
-        mend="write one with `ragguard init`, or name yours with --config",
+        mend="name yours with --config; a new one needs `pipeline: {dataset: …}` and `judge: {model: …}`",
     )
 
 

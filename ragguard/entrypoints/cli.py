@@ -19,6 +19,8 @@ _COMMANDS = {
     "compare": "The gate alone, on two saved runs, offline.",
     "report": "Render a saved run again.",
     "explain": "One sample of a saved run: claims, verdicts, evidence, before and after.",
+    "history": "The metrics over the stored runs, as a table and a plot.",
+    "baseline": "What the next run will be compared with: show, build, pin, promote, push.",
     "schema": "Print the JSON Schema of ragguard.yaml.",
 }
 
