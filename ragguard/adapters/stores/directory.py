@@ -82,12 +82,13 @@ class DirectoryStore(BaseModel):
         """Yields a run's results; the file is checked against its head when its end is reached.
 
         Raises:
-            RunFileError: There is no such run.
-            StoreError: The store cannot be read, or what it holds was changed.
+            StoreError: There is no such run, the store cannot be read, or what it holds was changed.
         """
         head = self.head(run_id)
         if head is None or head.samples is None:
-            raise RunFileError(f"{redacted(self.uri)}: holds no run {run_id}", mend="`ragguard history` lists the runs")
+            raise StoreError(
+                f"{redacted(self.uri)} holds no run {run_id}", mend="`ragguard history` lists the runs that it holds"
+            )
         key = f"{_run_folder(run_id)}/{head.samples.path}"
         with self._reading() as folder:
             yield from parsed_results(folder.chunks(key), head.samples, f"{folder.shown}/{key}", ids)
