@@ -40,10 +40,11 @@ def alternative_of(source: int, references: References) -> int:
         source: Number of the line through all alternatives, from 1.
         references: The lines of each alternative.
     """
+    last = 0
     for index, lines in enumerate(references):
-        if source <= len(lines):
+        last += len(lines)
+        if source <= last:
             return index
-        source -= len(lines)
     raise ValueError(f"no line of the references has the number {source}")
 
 
