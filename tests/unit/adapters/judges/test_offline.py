@@ -9,7 +9,10 @@ from pydantic import ValidationError
 
 from ragguard.adapters.judges.lexical import foreign_numbers, held_numbers, numbers, shared
 from ragguard.adapters.judges.offline import OfflineJudge
+from ragguard.core.answer_tasks import abstention_task, rubric_task
+from ragguard.core.passage_tasks import citations_task, grades_tasks
 from ragguard.core.ports import Judge
+from ragguard.core.reference_tasks import correctness_task, reference_lines, reference_task
 from ragguard.core.samples import Passage, Sample
 from ragguard.core.scores import Judgment, judgment_key
 from ragguard.core.tasks import Inputs, Reply, Task, claims_task, questions_task, sentences_task
@@ -184,3 +187,78 @@ def test_shared_characters_are_a_fraction() -> None:
     assert shared("abc", "abc") == 1.0
     assert shared("", "abc") == 0.0
     assert shared("学费", "学费是多少") == 1.0
+
+
+REFERENCED = Sample(id="s", question="学费是多少？", reference=["学费是200元。开学前交。", "The fee is 200 yuan."])
+
+
+def test_reference_lines_are_recalled_by_passages_that_hold_them() -> None:
+    given = passages("食堂在一楼。", "学费是200元，可以退。", "学费是300元。")
+    output = ask(reference_task(REFERENCED, reference_lines(REFERENCED), given)).output
+    assert output["claims"] == [
+        {"source": 1, "claim": "学费是200元。", "passage": 2, "verdict": "supported"},
+        {"source": 2, "claim": "开学前交。", "passage": 0, "verdict": "absent"},
+        {"source": 3, "claim": "The fee is 200 yuan.", "passage": 0, "verdict": "absent"},
+    ]
+    assert output["passages"] == [
+        {"passage": 1, "helps": []},
+        {"passage": 2, "helps": [1]},
+        {"passage": 3, "helps": []},
+    ]
+
+
+def test_passages_are_graded_by_their_likeness_to_the_question() -> None:
+    given = passages("学费是多少？学费是200元。", "The canteen is downstairs.", "")
+    for task in grades_tasks(REFERENCED, given):
+        grades = ask(task).output["grades"]
+        assert isinstance(grades, list)
+        first, second, third = (grade["grade"] for grade in grades if isinstance(grade, dict))
+        assert first == 2
+        assert second == third == 0
+
+
+def test_citations_are_judged_against_the_cited_passages_alone() -> None:
+    given = passages("学费是200元。", "学费是300元。")
+    lines = ["学费是200元。", "学费是300元。", "学费是300元。", "资料中没有提到。"]
+    output = ask(citations_task(REFERENCED, lines, [[1], [1, 2], [], [1]], given)).output
+    assert output["no_claim"] == [4]
+    assert [(claim["passage"], claim["verdict"]) for claim in output["claims"] if isinstance(claim, dict)] == [  # type: ignore[union-attr]
+        (1, "supported"),
+        (2, "supported"),
+        (0, "absent"),
+    ]
+
+
+def test_correctness_compares_numbers_and_characters() -> None:
+    output = ask(correctness_task(REFERENCED, ["学费是200元。", "学费是900元。"], reference_lines(REFERENCED))).output
+    assert output == {
+        "answer": [
+            {"source": 1, "claim": "学费是200元。", "in_references": [1, 2]},
+            {"source": 2, "claim": "学费是900元。", "in_references": []},
+        ],
+        "answer_no_claim": [],
+        "reference": [
+            {"source": 1, "claim": "学费是200元。", "in_answer": True},
+            {"source": 2, "claim": "开学前交。", "in_answer": False},
+            {"source": 3, "claim": "The fee is 200 yuan.", "in_answer": False},
+        ],
+        "reference_no_claim": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        (["学费是200元。"], "answered"),
+        (["学费是200元。", "考试时间没有提到。"], "partial"),
+        (["抱歉！", "资料中没有提到学费。"], "refused"),
+    ],
+)
+def test_abstention_goes_by_the_lexicon(lines: list[str], verdict: str) -> None:
+    assert ask(abstention_task(REFERENCED, lines)).output == {"verdict": verdict}
+
+
+def test_a_rubrics_score_admits_that_the_criterion_was_not_read() -> None:
+    judgment = ask(rubric_task("tone", "Is it kind?", {0: "no", 4: "yes"}, REFERENCED, ["学费是多少"]))
+    assert judgment.output["score"] == 4
+    assert "does not read the criterion" in str(judgment.output["reason"])
