@@ -103,11 +103,12 @@ _ZH = (
     rf"{_ZH_NOT}(?:有|被|曾)?(?:明确|具体|直接|详细|地)*(?:提到|提及|写明|记载|说明|說明)",
     (
         r"(?:没有|沒有|无|缺乏|缺少|找不到|未找到|没有找到|没找到|查不到|未能找到|不含|没有足够的?)"
-        r"(?:任何|足够|相关|有关|相關|具体|这方面|与[^，。；]{1,20}|关于[^，。；]{1,20}|的)*"
+        r"(?:任何|足够|相关|有关|相關|具体|这方面|的)*(?:(?:与|关于|有关)[^，。；]{1,20})?(?:相关|有关|的)*"
         r"(?:信息|資訊|资料|資料|说明|记载|答案|依据|内容)"
     ),
     (
-        r"(?:无法|無法|不能|难以|没法|没办法)(?:根据[^，。；]{1,20}|从[^，。；]{1,20}|准确|直接|明确|为您|为你|给您|地)*"
+        r"(?:无法|無法|不能|难以|没法|没办法)(?:(?:根据|从)[^，。；]{1,20})?"
+        r"(?:准确|直接|明确|为您|为你|给您|地)*"
         r"(?:回答|作答|答复|解答|得知|得出|判断|确定|告诉|知道|给出|提供(?:答案|信息|相关|具体))"
     ),
     r"(?:^|我|我们|目前|暂时|抱歉|对不起|，)(?:也|并|还|真的|暂)?(?:不知道|不清楚|不确定|不太清楚)",
@@ -126,10 +127,11 @@ _INTERJECTION = re.compile(
 )
 _OFFER = re.compile(
     r"^(?:i apologi[sz]e|(?:many )?thanks?\b|thank you|you're welcome|(?:i )?hope (?:this|that|it)|let me know|"
-    r"(?:please )?feel free|if (?:you )?(?:have|need|want) (?:any|more|further|other|another|help|additional)|"
+    r"(?:please )?feel free|if you (?:have|need|want|would like|require) "
+    r"(?:\w+ ){0,4}(?:questions?|help|information|details?|assistance|clarification|concerns?)\b|"
     r"please (?:contact|ask|check|consult|refer|let|feel|provide|clarify|see|reach|share)|(?:you|it) "
     r"(?:may|can|could|should|might)(?: want to| wish to| be best to)? (?:contact|ask|check|consult|reach out|look)|"
-    r"i (?:recommend|suggest|would (?:recommend|suggest)|can help|'d recommend)|"
+    r"i (?:would |'d )?(?:recommend|suggest) (?:that you |you )?(?:contact|ask|check|consult|reach|look)|i can help|"
     r"for (?:more|further) (?:information|details)|"
     r"cảm ơn|cám ơn|xin cảm ơn|hy vọng|(?:xin )?vui lòng|hãy liên hệ|(?:tôi|mình|em) xin lỗi|"
     r"(?:bạn|anh|chị|quý vị|anh/chị|quý khách|phụ huynh|học sinh|em) (?:có thể|nên|vui lòng|hãy)(?: thử)? "

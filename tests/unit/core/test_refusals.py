@@ -58,6 +58,8 @@ SUBSTANCE = [
     "Hello, the library opens early.",
     "No refund is given.",
     "If you want a refund, you must write to the office.",
+    "If you want more control over queries, you must use the query API.",
+    "I would recommend sticking to savings accounts.",
     "Học phí không bao gồm bữa ăn.",
     "Học sinh không được nói chuyện trong phòng thi.",
     "Sau ngày thứ 30, học phí không được hoàn lại.",
@@ -108,6 +110,7 @@ def test_a_refusal_with_substance_refuses_but_not_only(text: str) -> None:
         "Sorry, the documents do not say. Please contact the office. Can I help with anything else?",
         "Xin lỗi bạn. Tài liệu không nêu thông tin này, nên tôi không thể trả lời. Bạn có thể liên hệ phòng đào tạo.",
         "很抱歉，资料中没有提到这一点。建议您联系教务处。",
+        "The documents do not say. I recommend contacting the office. If you need more specific help, feel free to ask.",
         "I’m sorry, but I can’t answer that. If you have any other questions, feel free to ask!",
     ],
 )
@@ -125,3 +128,24 @@ def test_saying_nothing_is_not_refusing(text: str) -> None:
 )
 def test_courtesies_questions_and_marks_claim_nothing(text: str) -> None:
     assert is_claimless(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "没有与",
+        "没有关于有关",
+        "无法根据从",
+        "sorry ",
+        "documents no ",
+        "không có thông ",
+        "i cannot ",
+        "if you need ",
+        "：",
+        "dạ ",
+    ],
+)
+def test_hostile_repetition_is_read_in_linear_steps(piece: str) -> None:
+    # A pattern that backtracks exponentially would never come back from this.
+    refuses(piece * 2000 + "!")
+    is_claimless(piece * 2000 + "!")
