@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import platform
+from collections.abc import Mapping, Sequence
 
+import ragguard
+from ragguard.app.evaluate import Evaluation
+from ragguard.app.parts import Parts
+from ragguard.app.request import RunRequest
+from ragguard.app.verdicts import Verdict
 from ragguard.core.decisions import Decision, MetricDecision
+from ragguard.core.digests import digest
 from ragguard.core.metrics.base import Metric
 from ragguard.core.policy import GatePolicy
-from ragguard.core.runs import MetricSummary
+from ragguard.core.ports import Answered
+from ragguard.core.runs import Execution, MetricSummary, Observed, RunHead
+from ragguard.core.samples import Sample, answer_digest
 
 
 def summaries(
@@ -60,3 +69,55 @@ def coverage(decision: Decision) -> float:
         if found.n_scored + found.n_failed
     ]
     return min(shares, default=0.0)
+
+
+def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: Verdict) -> RunHead:
+    """Puts a finished run's head together, but for its samples file."""
+    context, config, decision = request.context, request.config, verdict.decision
+    return RunHead(
+        run_id=context.run_id,
+        suite=config.suite,
+        event=context.event,
+        repository=context.repository,
+        branch=context.branch,
+        commit=context.commit,
+        base_commit=context.base_commit,
+        commit_time=context.commit_time,
+        attempt=context.attempt,
+        created_at=context.now,
+        dataset=parts.golden.info,
+        answers_digest=_answers_digest(parts.golden.chosen.samples, evaluation.answers),
+        judge_models=parts.bench.judge.models,
+        embedder_model=parts.embedder.name if any(m.uses_embedder for m in parts.bench.metrics) else None,
+        fingerprints=dict(evaluation.ledger.fingerprints),
+        policy=parts.policy.model_dump(mode="json"),
+        metrics=summaries(decision, {metric.id: metric for metric in parts.bench.metrics}, parts.policy),
+        outcome=decision.outcome,
+        reasons=decision.reasons,
+        notices=tuple(dict.fromkeys(parts.notices)),
+        notes=decision.notes,
+        comparison=verdict.comparison,
+        baseline_run_ids=tuple(run.run_id for run in parts.baseline.runs),
+        coverage=coverage(decision),
+        usage=evaluation.meter.usage,
+        usage_by_task=evaluation.meter.by_task,
+        observed=_observed(parts, evaluation),
+        execution=Execution(
+            started_at=context.now,
+            finished_at=request.clock(),
+            versions={"ragguard": ragguard.__version__, "python": platform.python_version()},
+        ),
+    )
+
+
+def _observed(parts: Parts, evaluation: Evaluation) -> Observed:
+    dropped = [note for caller in parts.judge.callers for note in caller.observed.dropped_params]
+    return Observed(
+        response_models=tuple(sorted(evaluation.meter.response_models)),
+        dropped_params=tuple(dict.fromkeys(dropped)),
+    )
+
+
+def _answers_digest(samples: Sequence[Sample], answers: Mapping[str, Answered]) -> str:
+    found = ((sample.id, answers[sample.id].answer) for sample in samples)
+    return digest([[id_, answer_digest(answer) if answer is not None else None] for id_, answer in found])

@@ -143,7 +143,7 @@ def build_judge(config: Config, folder: Path, *, use_cache: bool = True) -> Judg
     return JudgeParts(judge, list(dict.fromkeys(notices)), ledger, tuple(callers))
 
 
-def build_embedder(config: Config, environment: Mapping[str, str], notices: list[str]) -> Embedder:
+def build_embedder(config: Config, environment: Mapping[str, str], notices: list[str]) -> BatchingEmbedder:
     """Builds the configured embedder; with the offline judge alone the offline one stands in where it cannot be had.
 
     Raises:

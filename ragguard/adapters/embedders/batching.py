@@ -63,6 +63,11 @@ class BatchingEmbedder:
         """The inner embedder's."""
         return self.inner.fingerprint
 
+    @property
+    def name(self) -> str:
+        """The inner embedder's name, for reports."""
+        return str(getattr(self.inner, "name", type(self.inner).__name__))
+
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns unit vectors, one row for each text; see `Embedder.embed`.
 

@@ -1,0 +1,74 @@
+"""Everything that a run needs and that can be wrong, built before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragguard.adapters.embedders import BatchingEmbedder
+from ragguard.app import baselines
+from ragguard.app.load import (
+    Golden,
+    JudgeParts,
+    build_bench,
+    build_embedder,
+    build_judge,
+    open_store,
+    policy_of,
+)
+from ragguard.app.request import RunRequest
+from ragguard.core.baseline import Baseline
+from ragguard.core.evaluation import Bench
+from ragguard.core.policy import GatePolicy
+from ragguard.core.ports import Store
+
+
+@dataclass
+class Parts:
+    """The parts of one run.
+
+    Attributes:
+        notices: What a reader must know before the numbers.
+    """
+
+    golden: Golden
+    judge: JudgeParts
+    embedder: BatchingEmbedder
+    bench: Bench
+    store: Store
+    policy: GatePolicy
+    baseline: Baseline
+    notices: list[str]
+
+    async def aclose(self) -> None:
+        """Frees connections."""
+        await self.judge.judge.aclose()
+        await self.embedder.aclose()
+
+
+def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) -> Parts:
+    """Builds judge, embedder and store, and finds the baseline.
+
+    Args:
+        request: What to do.
+        golden: The golden samples.
+        notices: What must be said besides.
+
+    Raises:
+        UserInputError: Config, templates or the named baseline are wrong.
+        StoreError: The store cannot be read.
+    """
+    config = request.config
+    policy = policy_of(config)
+    judge = build_judge(config, request.folder, use_cache=request.use_cache and policy.carry_over)
+    said = [*notices, *judge.notices]
+    embedder = build_embedder(config, request.environment, said)
+    bench = build_bench(config, judge.judge, embedder)
+    for metric in bench.metrics:
+        bench.fingerprint(metric)  # a user's broken template is found here
+    store = open_store(config)
+    if request.baseline_run_id is not None:
+        baseline = baselines.one_run(store, request.baseline_run_id, carry_over=policy.carry_over)
+    else:
+        baseline = baselines.last_accepted(store, config.suite, request.context, carry_over=policy.carry_over)
+    return Parts(golden, judge, embedder, bench, store, policy, baseline, said)
