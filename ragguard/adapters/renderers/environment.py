@@ -50,7 +50,9 @@ def html_environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
 
 
 def _cleaned(value: Any) -> Any:
-    return value if hasattr(value, "__html__") or not isinstance(value, str) else escaping.clean(value)
+    if hasattr(value, "__html__") or not isinstance(value, str):
+        return value
+    return escaping.defuse_commands(escaping.clean_line(value))
 
 
 def rendered(
@@ -66,6 +68,19 @@ def rendered(
     """
     try:
         return environment(overrides).get_template(name).render(**values)
+    except TemplateError as error:
+        raise _bad_template(name, error) from error
+
+
+def source_of(overrides: Path | None, name: str) -> str:
+    """A file of the templates' folder as it is, the user's own first.
+
+    Raises:
+        TemplateError: There is no such file.
+    """
+    environment = html_environment(overrides)
+    try:
+        return environment.loader.get_source(environment, name)[0] if environment.loader is not None else ""
     except TemplateError as error:
         raise _bad_template(name, error) from error
 

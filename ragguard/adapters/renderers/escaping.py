@@ -32,6 +32,7 @@ _COMMAND = re.compile("::")
 _INLINE = re.compile(r"[\\`*\[\]~|$<>&]|(?<![^\W_])_|_(?![^\W_])")
 _AT_START = re.compile(r"^(?:[#+=-]|\d+(?=[.)](?:\s|$)))")
 _WORTH_KEEPING = 200
+_WEB = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _PLAIN_CODE = re.compile(r"(?:[\w.\-/#]|:(?=\w))+(?: (?:[\w.\-/#]|:(?=\w))+)*")
 
@@ -123,6 +124,12 @@ def heading(level: int) -> Markup:
 
 def link(address: str | None, words: str) -> Markup:
     """A Markdown link to an address of our own making; the words alone where there is none or it is no web address."""
-    if not address or not re.fullmatch(r"https?://[^\s<>()\[\]\\\"'`|]+", clean_line(address)):
-        return markdown(words)
-    return Markup(f"[{markdown(words)}]({clean_line(address)})")  # noqa: S704 - the address has no closing bracket
+    safe = web_address(address)
+    # No bracket, quote or space is left in the address to end it early.
+    return Markup(f"[{markdown(words)}]({safe})") if safe else markdown(words)  # noqa: S704
+
+
+def web_address(address: str | None) -> str | None:
+    """The address, cleaned, where it is one of the web and can stand in Markdown; else None."""
+    found = _WEB.fullmatch(clean_line(address)) if address else None
+    return found.group() if found else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ragguard.adapters.renderers import words
 from ragguard.adapters.renderers.changes import Change, change_of
-from ragguard.adapters.renderers.escaping import brief
+from ragguard.adapters.renderers.escaping import brief, web_address
 from ragguard.adapters.renderers.facts import Fact, elsewhere, facts, looked_again
 from ragguard.core.report import Delivery, RegressedDetail, Report
 from ragguard.core.runs import Cause, MetricSummary, Outcome, RegressedSample, RunHead
@@ -125,8 +125,8 @@ def view_of(report: Report, room: Room | None = None) -> View:
             "metrics": len(metrics) - len(metrics[: room.metrics]),
             "lines": len(reasons) + len(notices) + len(notes) - kept_lines,
         },
-        run_link=report.links.run,
-        report_link=report.links.report,
+        run_link=web_address(report.links.run),
+        report_link=web_address(report.links.report),
         elsewhere=elsewhere(report),
     )
 

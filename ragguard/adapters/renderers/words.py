@@ -27,6 +27,15 @@ OUTCOME_SYMBOLS: dict[Outcome, str] = {
     "warned": "⚠️",
     "passed": "✅",
 }
+OUTCOME_MARKS: dict[Outcome, str] = {
+    "error": "!",
+    "failed": "✘",
+    "not_comparable": "≠",
+    "inconclusive": "?",
+    "warned": "!",
+    "passed": "✔",
+}
+"""Signs that every font has, unlike `OUTCOME_SYMBOLS`."""
 CAUSES: tuple[Cause, ...] = ("retrieval", "generation", "judge", "unknown")
 CAUSE_WORDS: dict[Cause, str] = {
     "retrieval": "the passages changed",
