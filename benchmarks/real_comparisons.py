@@ -134,7 +134,7 @@ def main() -> None:
             clean(Bench(options.data, Path(name), server), options.comparisons)
         supported = human_verdicts(options.data, systems)
 
-        def verdict(task: str, line: str, passages: Sequence[Sequence[str]]) -> str | None:
+        def verdict(task: str, line: str, _passages: Sequence[Sequence[str]]) -> str | None:
             if task != "claims" or line not in supported:
                 return None
             return "supported" if supported[line] else "absent"
