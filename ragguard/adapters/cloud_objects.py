@@ -134,7 +134,9 @@ def _translated(error: Exception, shown: str, action: str, scheme: str) -> Raggu
         return ObjectError(f"{shown}: the bucket does not exist", mend="create it, or correct its name and region")
     if isinstance(error, FileNotFoundError):
         return ObjectNotFoundError(f"{shown}: no such object", mend="correct the address")
-    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "169.254." in message:
+    # A refused listing comes as a generic error; the last address is asked when there are no credentials at all.
+    refused = re.search(r"status code: 40[13]\b|169\.254\.", message)
+    if refused or isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return ObjectError(f"{shown}: cannot {action}, the credentials are missing or refused", mend=_MENDS[scheme])
     return ObjectError(
         f"{shown}: cannot {action} ({message})",

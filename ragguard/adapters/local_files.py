@@ -48,8 +48,9 @@ class LocalFolder:
         try:
             for folder, folders, names in os.walk(top, onerror=_raise):
                 folders[:] = [name for name in folders if not name.startswith(".")]
-                base = Path(folder).relative_to(self._root)
-                found += [(base / name).as_posix() for name in names if not name.startswith(".")]
+                base = Path(folder).relative_to(self._root).as_posix()
+                start = "" if base == "." else f"{base}/"
+                found += [start + name for name in names if not name.startswith(".")]
         except FileNotFoundError:
             return sorted(found)
         except OSError as error:

@@ -35,15 +35,16 @@ _MEND = "run again, or name another run.json"
 
 def head_bytes(head: RunHead) -> bytes:
     """Writes a head as run.json stands on disk."""
-    return _json(head, indent=2)
+    return record_bytes(head, indent=2)
 
 
 def result_line(result: SampleResult) -> bytes:
     """Writes a result as one line of samples.jsonl."""
-    return _json(result)
+    return record_bytes(result)
 
 
-def _json(record: Record, indent: int | None = None) -> bytes:
+def record_bytes(record: Record, indent: int | None = None) -> bytes:
+    """Writes a record as JSON and a line end, whatever its texts hold."""
     try:
         text = record.model_dump_json(indent=indent)
     except PydanticSerializationError:

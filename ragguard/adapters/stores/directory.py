@@ -25,8 +25,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragguard.adapters.addresses import Access, redacted
 from ragguard.adapters.objects import Folder, joined, open_folder
-from ragguard.adapters.runfiles import head_bytes, parse_head, parsed_results, result_line
-from ragguard.adapters.stores.names import MAX_NAME, escaped, escaped_or_none, parse_time, time_name, unescaped
+from ragguard.adapters.runfiles import head_bytes, parse_head, parsed_results, record_bytes, result_line
+from ragguard.adapters.stores.names import (
+    MAX_NAME,
+    escaped,
+    escaped_or_none,
+    is_time_name,
+    parse_time,
+    time_name,
+    unescaped,
+)
 from ragguard.core.digests import digest
 from ragguard.core.runs import Event, EventKind, RunHead, SamplesFile
 from ragguard.core.scores import SampleResult
@@ -125,7 +133,7 @@ class DirectoryStore(BaseModel):
         """
         event = Event(run_id=run_id, suite=suite, kind=kind, by=by, at=at)
         with self._writing() as folder, suppress(ObjectExistsError):
-            folder.create(f"events/{escaped(suite)}/{_event_name(event)}", event.model_dump_json().encode())
+            folder.create(f"events/{escaped(suite)}/{_event_name(event)}", record_bytes(event))
 
     def events(self, suite: str) -> list[Event]:
         """Returns the events of a suite, oldest first.
@@ -134,9 +142,11 @@ class DirectoryStore(BaseModel):
             StoreError: The store cannot be read.
         """
         with self._reading() as folder:
-            keys = folder.keys(f"events/{escaped(suite)}")
+            keys = {key: _event_of(key, suite) for key in folder.keys(f"events/{escaped(suite)}")}
+            found = [event for event in keys.values() if event is not None]
             with ThreadPoolExecutor(_PARALLEL) as pool:
-                found = list(pool.map(lambda key: _event_of(key, suite) or _read_event(folder, key), keys))
+                unread = [key for key, event in keys.items() if event is None]
+                found += pool.map(lambda key: _read_event(folder, key), unread)
         return sorted(found, key=lambda event: (event.at, event.run_id, event.kind, event.by))
 
     @contextmanager
@@ -165,7 +175,7 @@ class _IndexEntry:
     @classmethod
     def of(cls, key: str) -> _IndexEntry | None:
         parts = key.rpartition("/")[2].split(".")
-        if len(parts) != 3 or parse_time(parts[0]) is None or parse_time(parts[1]) is None:
+        if len(parts) != 3 or not is_time_name(parts[0]) or not is_time_name(parts[1]):
             return None
         return cls(*parts)
 
