@@ -202,7 +202,13 @@ def decide(metrics: Mapping[str, MetricDecision], notes: tuple[str, ...] = ()) -
     if not metrics:
         return Decision({}, "error", ("no metric was evaluated: the gate has nothing to judge",), notes)
     ordered = sorted(metrics.values(), key=lambda metric: OUTCOMES.index(metric.outcome))
-    reasons = tuple(metric.reason for metric in ordered if metric.outcome != "passed")
+    first_run = [metric for metric in ordered if metric.no_baseline and metric.outcome == "warned"]
+    told = [metric.reason for metric in ordered if metric.outcome != "passed" and metric not in first_run]
+    if len(first_run) > 1:
+        told.append(f"no baseline yet for {', '.join(metric.metric for metric in first_run)}: SLO minima only")
+    else:
+        told += [metric.reason for metric in first_run]
+    reasons = tuple(told)
     return Decision(dict(metrics), worst(*(metric.outcome for metric in ordered)), reasons, notes)
 
 

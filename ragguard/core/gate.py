@@ -26,7 +26,7 @@ from ragguard.core.decisions import Decision, LookRequest, MetricDecision, decid
 from ragguard.core.evidence import MetricEvidence
 from ragguard.core.measurement import Measurement, Pairs
 from ragguard.core.policy import GatePolicy
-from ragguard.core.screening import screen
+from ragguard.core.screening import applies, screen
 from ragguard.core.statistics import SLACK, holm
 
 
@@ -46,7 +46,8 @@ def step(evidence: Mapping[str, MetricEvidence], policy: GatePolicy) -> Decision
     for name, found in evidence.items():
         pairs = Pairs(found)
         blank = _blank(found, pairs)
-        outside = _decide_without_looks(blank, found, policy, pairs)
+        others_apply = any(applies(other) for other in evidence.values())
+        outside = _decide_without_looks(blank, found, policy, pairs, others_apply=others_apply)
         if outside is not None:
             settled[name] = with_slo(outside, found, policy, pairs)
         else:
@@ -147,9 +148,9 @@ def _blank(evidence: MetricEvidence, pairs: Pairs) -> MetricDecision:
 
 
 def _decide_without_looks(
-    blank: MetricDecision, evidence: MetricEvidence, policy: GatePolicy, pairs: Pairs
+    blank: MetricDecision, evidence: MetricEvidence, policy: GatePolicy, pairs: Pairs, *, others_apply: bool
 ) -> MetricDecision | None:
-    screened = screen(evidence, policy, pairs)
+    screened = screen(evidence, policy, pairs, others_apply=others_apply)
     if screened is not None:
         return replace(
             blank,

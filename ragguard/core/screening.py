@@ -23,25 +23,41 @@ class Screened:
     no_baseline: bool = False
 
 
-def screen(evidence: MetricEvidence, policy: GatePolicy, pairs: Pairs) -> Screened | None:
-    """Returns why a metric cannot be compared, the gravest reason first; None where it can."""
+def applies(evidence: MetricEvidence) -> bool:
+    """Whether a metric applies to any of the run's samples."""
+    return evidence.candidate_values.size > 0 or evidence.n_failed > 0
+
+
+def screen(
+    evidence: MetricEvidence, policy: GatePolicy, pairs: Pairs, *, others_apply: bool = False
+) -> Screened | None:
+    """Returns why a metric cannot be compared, the gravest reason first; None where it can.
+
+    Args:
+        evidence: The metric's evidence.
+        policy: The gate's settings.
+        pairs: Its pairs.
+        others_apply: Whether another metric of the run applies to a sample.
+    """
     return (
-        _nothing_to_judge(evidence, policy)
+        _nothing_to_judge(evidence, policy, others_apply=others_apply)
         or _too_little_scored(evidence, policy)
         or _no_match(evidence, policy, pairs)
     )
 
 
-def _nothing_to_judge(evidence: MetricEvidence, policy: GatePolicy) -> Screened | None:
+def _nothing_to_judge(evidence: MetricEvidence, policy: GatePolicy, *, others_apply: bool) -> Screened | None:
     name = evidence.metric
     if evidence.n_selected == 0:
         return Screened("error", f"{name}: no sample was selected; check the data set, tags, shard and budget", "input")
-    if evidence.candidate_values.size == 0 and evidence.n_failed == 0:
+    if not applies(evidence):
+        # A floor or a baseline that knew the metric would go unchecked: that is never only a warning.
+        harmless = others_apply and name not in policy.slo_minima and evidence.n_baseline_ids == 0
         return Screened(
-            "error",
+            "warned" if harmless else "error",
             f"{name}: not applicable to any of {reasons.counted(evidence.n_selected, 'sample')}, which lack the "
             "fields it needs; add them to the data set or take the metric out of the config",
-            "input",
+            None if harmless else "input",
         )
     if name in policy.slo_minima and (evidence.direction == "lower" or evidence.aggregate != "mean"):
         return Screened("error", f"slo: a minimum makes no sense for {name}; set its tolerance instead", "input")

@@ -698,3 +698,33 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         evidence([1.0], [1.0], clusters=("a", "b"))
     with pytest.raises(ValueError, match="look"):
         evidence([1.0], [1.0], look=0)
+
+
+def test_a_metric_that_applies_to_nothing_is_a_warning_beside_one_that_does() -> None:
+    idle = MetricEvidence(metric="context_recall", n_selected=30, n_not_applicable=30)
+    busy = MetricEvidence(metric="faithfulness", n_selected=30, candidate_values=np.ones(30))
+    decision = step({"context_recall": idle, "faithfulness": busy}, GatePolicy())
+    assert isinstance(decision, Decision)
+    assert decision.metrics["context_recall"].outcome == "warned"
+    assert "not applicable to any" in decision.reasons[0]
+    assert decision.exit_code(GatePolicy(), pull_request=False) == ExitCode.OK
+
+
+@pytest.mark.parametrize("known", [{"n_baseline_ids": 30}, {}])
+def test_a_metric_with_a_floor_or_a_baseline_must_apply(known: dict[str, int]) -> None:
+    idle = MetricEvidence(metric="context_recall", n_selected=30, n_not_applicable=30, **known)
+    busy = MetricEvidence(metric="faithfulness", n_selected=30, candidate_values=np.ones(30))
+    policy = GatePolicy(slo_minima={} if known else {"context_recall": 0.5})
+    decision = step({"context_recall": idle, "faithfulness": busy}, policy)
+    assert isinstance(decision, Decision)
+    assert decision.outcome == "error"
+    assert decision.exit_code(policy, pull_request=False) == ExitCode.USER_INPUT
+
+
+def test_a_first_run_says_so_once() -> None:
+    evidence = {
+        name: MetricEvidence(metric=name, n_selected=30, candidate_values=np.ones(30)) for name in ("a", "b", "c")
+    }
+    decision = step(evidence, GatePolicy())
+    assert isinstance(decision, Decision)
+    assert decision.reasons == ("no baseline yet for a, b, c: SLO minima only",)
