@@ -39,6 +39,9 @@ _PLAIN_CODE = re.compile(r"(?:[\w.\-/#]|:(?=\w))+(?: (?:[\w.\-/#]|:(?=\w))+)*")
 
 def clean(text: str) -> str:
     """Shows control characters as their pictures, drops invisible ones and direction marks; line ends stay."""
+    # What is printable holds none of all these; most texts are.
+    if text.isprintable():
+        return text
     text = _NO_CHARACTER.sub(_REPLACEMENT, _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     return _CONTROL.sub(_picture, text)
 

@@ -19,6 +19,7 @@ from ragguard.adapters.renderers.escaping import clean_line
 from ragguard.adapters.renderers.html_data import MOST_BYTES, PageData, metric_data, page_data
 from ragguard.adapters.renderers.json import json_text
 from ragguard.adapters.renderers.pairs import Pair, pairs
+from ragguard.adapters.renderers.words import change_text
 from ragguard.core.report import Report
 from ragguard.core.runs import MetricSummary, RunHead
 
@@ -34,6 +35,7 @@ class Figures:
     distribution: Markup | None
     changes: Markup | None
     trend: Markup | None
+    spread: str
     note: str
 
 
@@ -71,7 +73,7 @@ def render_html(
         n_samples=len(found),
         without_texts=data.without_texts,
         samples_left_out=data.left_out,
-        tags=sorted({tag for row in data.rows for tag in row["tags"]}),
+        tags=sorted(data.tags),
         has_baseline=bool(report.head.baseline_run_ids),
         style=Markup(style),  # noqa: S704 - our own file, or the user's
         script=Markup(script),  # noqa: S704 - our own file, or the user's
@@ -107,7 +109,8 @@ def _hash(text: str) -> str:
 
 def _script_data(head: RunHead, data: PageData) -> Markup:
     """JSON that cannot end the element it stands in."""
-    text = json_text({"metrics": metric_data(head), "passages": data.passages, "samples": data.rows})
+    metrics, passages = json_text(metric_data(head)), json_text(data.passages)
+    text = f'{{"metrics":{metrics},"passages":{passages},"samples":[{",".join(data.rows)}]}}'
     for letter, escaped in _AS_DATA.items():
         text = text.replace(letter, escaped)
     return Markup(text)  # noqa: S704 - no `<`, `>` or `&` is left
@@ -126,10 +129,18 @@ def _figures(head: RunHead, found: Sequence[Pair], history: Sequence[RunHead]) -
             distribution=plots.distribution(name, after, before if all_kept else (), metric.unit),
             changes=plots.paired_changes(name, changes, higher_is_better=higher),
             trend=plots.trend(name, _points(key, metric, head, history), metric.slo_min, metric.unit),
+            spread=_spread(changes, metric),
             note=""
             if all_kept or not changes
             else f"{len(changes):,} of {metric.n_pairs:,} pairs: the run kept no more",
         )
+
+
+def _spread(changes: Sequence[float], metric: MetricSummary) -> str:
+    """From the least to the largest change, which a plot without a scale does not say."""
+    if not changes:
+        return ""
+    return f"{change_text(min(changes), metric.unit)} to {change_text(max(changes), metric.unit)}"
 
 
 def _points(key: str, metric: MetricSummary, head: RunHead, history: Sequence[RunHead]) -> list[plots.Point]:

@@ -31,14 +31,15 @@ class PageData:
     """What the script gets.
 
     Attributes:
-        rows: The samples, in the data set's order.
+        rows: The samples as JSON, in the data set's order.
         passages: Each passage once, as `[id, text]`; rows name it by its place.
         without_texts: Samples whose texts are left out.
         left_out: Samples that are left out altogether.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
     passages: list[list[str | None]] = field(default_factory=list)
+    tags: set[str] = field(default_factory=set)
     without_texts: int = 0
     left_out: int = 0
 
@@ -48,14 +49,15 @@ def page_data(pairs: Sequence[Pair], most_bytes: int = MOST_BYTES) -> PageData:
     shelf = _Shelf()
     data = PageData(passages=shelf.passages)
     used = 0
-    rows: dict[int, Row] = {}
+    rows: dict[int, str] = {}
     for place in sorted(range(len(pairs)), key=lambda place: _priority(pairs[place])):
-        row = _full_row(pairs[place], shelf)
-        size = shelf.new_bytes + _size(row)
+        bare = _bare_row(pairs[place])
+        row = json_text(_full_row(pairs[place], bare, shelf))
+        size = shelf.new_bytes + len(row.encode())
         if used + size > most_bytes:
             shelf.forget()
-            row = _bare_row(pairs[place])
-            size = _size(row)
+            row = json_text(bare)
+            size = len(row.encode())
             data.without_texts += 1
         if used + size > most_bytes:
             data.left_out += 1
@@ -63,6 +65,7 @@ def page_data(pairs: Sequence[Pair], most_bytes: int = MOST_BYTES) -> PageData:
         shelf.keep()
         used += size
         rows[place] = row
+        data.tags.update(bare["tags"])
     data.without_texts -= data.left_out
     data.rows = [rows[place] for place in sorted(rows)]
     return data
@@ -71,10 +74,6 @@ def page_data(pairs: Sequence[Pair], most_bytes: int = MOST_BYTES) -> PageData:
 def _priority(pair: Pair) -> tuple[bool, float]:
     values = [score.value for score in pair.after.scores if score.value is not None]
     return not pair.regressed, min(values, default=0.0)
-
-
-def _size(value: object) -> int:
-    return len(json_text(value).encode())
 
 
 class _Shelf:
@@ -110,8 +109,8 @@ def _text(text: str | None) -> str | None:
     return clean(text) if len(text) <= LONGEST_TEXT else brief(text, LONGEST_TEXT)
 
 
-def _full_row(pair: Pair, shelf: _Shelf) -> Row:
-    row = _bare_row(pair)
+def _full_row(pair: Pair, bare: Row, shelf: _Shelf) -> Row:
+    row = dict(bare)
     after, before = pair.after, pair.before
     sample = after.sample
     row["scores"] = {score.metric: _score(pair, score, full=True) for score in after.scores}
