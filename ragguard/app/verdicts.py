@@ -79,12 +79,23 @@ async def _against_pinned(decision: Decision, evaluation: Evaluation, request: R
     return merge_decisions(decision, pinned_decision)
 
 
-def baseline_details(verdict: Verdict, parts: Parts) -> Iterator[SampleResult]:
-    """The baseline's results of the regressed samples, so that the run can be explained without the store."""
+def baseline_details(verdict: Verdict, evaluation: Evaluation, parts: Parts) -> Iterator[SampleResult]:
+    """The baseline's results beside the candidate's, so that the run can be shown and explained without the store.
+
+    Of the regressed samples all is kept, of the other pairs the values alone.
+    """
     newest = parts.baseline.newest
-    ids = frozenset(entry.id for entry in verdict.comparison.regressed)
-    if newest is None or not ids:
+    if newest is None:
         return
-    for result in parts.store.samples(newest.run_id, ids):
-        if result.side == CANDIDATE and result.session is None:
-            yield result.model_copy(update={"side": newest.run_id})
+    regressed = {entry.id for entry in verdict.comparison.regressed}
+    paired = {id_ for id_ in evaluation.ledger.digests if evaluation.ledger.is_paired(id_, newest)}
+    for result in parts.store.samples(newest.run_id, frozenset(paired | regressed)):
+        if result.side != CANDIDATE or result.session is not None:
+            continue
+        beside = result.model_copy(update={"side": newest.run_id})
+        yield beside if result.id in regressed else _values_alone(beside)
+
+
+def _values_alone(result: SampleResult) -> SampleResult:
+    scores = tuple(score.model_copy(update={"details": {}, "reason": None}) for score in result.scores)
+    return result.model_copy(update={"sample": None, "answer": None, "judgments": (), "scores": scores})

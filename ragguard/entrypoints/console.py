@@ -6,10 +6,11 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ragguard.core.report import Report
-from ragguard.core.runs import MetricSummary
+if TYPE_CHECKING:
+    from ragguard.core.report import Report
+    from ragguard.core.runs import MetricSummary
 
 _MARKS = {"passed": "✓", "warned": "✓", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
 _COLORS = {"passed": "32", "warned": "33", "failed": "31", "error": "31", "inconclusive": "33", "not_comparable": "33"}

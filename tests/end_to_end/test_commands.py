@@ -157,7 +157,7 @@ def test_recorded_answers_cannot_build_a_pool(ragguard: Command) -> None:
 def test_a_live_target_builds_a_pool(ragguard: Command, folder: Path) -> None:
     (folder / "my_app.py").write_text(
         "import itertools\ncount = itertools.count()\n"
-        "def answer(question):\n    return f'{question} It is open. Version {next(count)}.'\n",
+        "def answer(question):\n    return f'{question} The course ' + 'indeed ' * next(count) + 'is open.'\n",
         encoding="utf-8",
     )
     text = (folder / "ragguard.yaml").read_text(encoding="utf-8")
