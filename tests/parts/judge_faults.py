@@ -44,8 +44,8 @@ KINDS: dict[str, Callable[[Reply], Broken]] = {
         "{" + ", ".join(f"{key}: {_text(value)}" for key, value in reply.items()) + "}",
         "stop",
     ),
-    "cut, said": lambda reply: (_text(reply)[: max(1, len(_text(reply)) // 2)], "length"),
-    "cut, not said": lambda reply: (_text(reply)[: max(1, len(_text(reply)) * 2 // 3)], "stop"),
+    "cut told": lambda reply: (_text(reply)[: max(1, len(_text(reply)) // 2)], "length"),
+    "cut untold": lambda reply: (_text(reply)[: max(1, len(_text(reply)) * 2 // 3)], "stop"),
     "no last brace": lambda reply: (_text(reply)[:-1], "stop"),
     "empty": lambda reply: ("", "stop"),
     "null": lambda reply: (None, "stop"),
@@ -62,6 +62,6 @@ KINDS: dict[str, Callable[[Reply], Broken]] = {
     "wrapped": lambda reply: (_text({"result": reply}), "stop"),
     "two objects": lambda reply: (_text(reply) + "\n" + _changed(reply, lambda items: items[:-1]), "stop"),
     "not a number": lambda reply: (_text({**reply, next(iter(reply)): float("nan")}), "stop"),
-    "nonsense": lambda reply: ("{{{{[[[[" * 200, "stop"),
+    "nonsense": lambda reply: ("{{{{[[[[" * 4_000, "stop"),
 }
 """All kinds by name."""

@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from tests.parts.hashed_vectors import hashed_vector, packed_row
+from tests.parts.judge_anthropic import as_anthropic, as_openai
 from tests.parts.judge_faults import KINDS
 from tests.parts.judge_rules import Asked, answer, read_prompt
 from tests.parts.local_http import Reply, Reset, in_a_thread, start
@@ -127,6 +128,8 @@ class JudgeServer:
             self._check_key(headers)
             if path == "/v1/chat/completions":
                 return 200, (), await self._chat(json.loads(raw))
+            if path == "/v1/messages":
+                return 200, (), as_anthropic(await self._chat(as_openai(json.loads(raw))))
             if path == "/v1/embeddings":
                 return 200, (), await self._embed(json.loads(raw))
             raise Refused(404, f"no such path: {path}")

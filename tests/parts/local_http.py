@@ -11,7 +11,7 @@ from typing import Any
 from tests.parts.processes import HOST
 
 Reply = tuple[int, Sequence[str], Any]
-"""Status, header lines, JSON body."""
+"""Status, header lines, and a body: bytes as they are, anything else as JSON."""
 Handler = Callable[[str, str, dict[str, str], bytes], Awaitable[Reply]]
 """`await handler(method, path, headers, body)`."""
 
@@ -84,7 +84,7 @@ async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[st
 
 
 def _response(status: int, headers: Sequence[str], body: Any) -> bytes:
-    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    content = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     lines = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
         "Content-Type: application/json",

@@ -54,18 +54,22 @@ class Ledger:
     spent: Amount = Amount()
     _reserved: Amount = Amount()
     _out: int = 0
+    _closed: str | None = None
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def reserve(self, most: Amount) -> None:
-        """Reserves what a call may take at most, waiting for other calls where only they could make room.
+        """Reserves what a call may take at most; what does not fit waits for the calls that are still out.
+
+        They may make room; and if they do not, what they were paid for is kept before the run ends.
 
         Raises:
-            BudgetError: It does not fit, and no call that is still out could make room.
+            BudgetError: It does not fit, and no call is out any more.
         """
-        while limit := self._passed(self.spent + self._reserved + most):
-            if not self._out or self._passed(self.spent + most):
+        while (limit := self._passed(self.spent + self._reserved + most)) or self._closed:
+            if not self._out:
+                self._closed = self._closed or limit  # nothing smaller is sent now, only to be cut off
                 raise BudgetError(
-                    f"the budget is spent: {limit}, spent so far: {self._told()}",
+                    f"the budget is spent: {self._closed}, spent so far: {self._told()}",
                     mend="raise `budget` or lower `sample_budget`; what is done is kept",
                 )
             await self._settled.wait()

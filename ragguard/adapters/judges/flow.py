@@ -151,7 +151,10 @@ class Flow:
     @property
     def paused_s(self) -> float:
         """Seconds that the provider has asked to wait still."""
-        return max(0.0, self._resume_at - asyncio.get_running_loop().time())
+        try:
+            return max(0.0, self._resume_at - asyncio.get_running_loop().time())
+        except RuntimeError:  # nothing runs
+            return 0.0
 
     async def call(self, send: Callable[[], Awaitable[T]], tokens: int) -> T:
         """Sends a call when it may be sent, again where that can help.

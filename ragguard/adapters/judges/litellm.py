@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, field_validator
 
 from ragguard.adapters.judges.budget import Ledger
 from ragguard.adapters.judges.caller import Address, Caller
@@ -93,6 +93,13 @@ class LiteLLMJudge(_Settings):
     fallbacks: tuple[FallbackConfig, ...] = Field(
         default=(), description="Models to start the whole run again with when this one cannot be used."
     )
+
+    @field_validator("api_base")
+    @classmethod
+    def _no_password(cls, address: str | None) -> str | None:
+        if address and "@" in address:
+            raise ValueError("keep user and password out of api_base; set the provider's key in the environment")
+        return address
 
     _prompts: Prompts = PrivateAttr(default_factory=Prompts)
     _ledger: Ledger = PrivateAttr(default_factory=Ledger)
@@ -257,11 +264,8 @@ class LiteLLMJudge(_Settings):
             )
 
     def _who(self) -> str:
-        """The judge as messages name it; what stands before an @ in the address may be a password."""
-        if self.api_base is None:
-            return self.model
-        scheme, _, rest = self.api_base.rpartition("://")
-        return f"{self.model} at {scheme}://{rest.rpartition('@')[2]}"
+        """The judge as messages name it."""
+        return self.model if self.api_base is None else f"{self.model} at {self.api_base}"
 
     def _limits(self) -> Limits:
         return Limits(

@@ -78,16 +78,20 @@ class Pace:
 
     def __init__(self, rpm: int | None, tpm: int | None) -> None:
         self._calls = _evenly(rpm) if rpm else None
+        self._turn = asyncio.Lock()
         self._tokens = AsyncLimiter(max(1.0, tpm * _TPM_SLICE_S / 60), _TPM_SLICE_S) if tpm else None
 
     async def wait(self, tokens: int) -> None:
         """Waits until a call of so many tokens may be sent."""
         if self._calls:
             await self._calls.acquire()
-        while self._tokens and tokens > 0:
-            part = min(float(tokens), self._tokens.max_rate)
-            await self._tokens.acquire(part)
-            tokens -= int(part) or 1
+        if self._tokens is None:
+            return
+        async with self._turn:  # the limiter serves small amounts first: large ones would wait for ever
+            while tokens > 0:
+                part = min(float(tokens), self._tokens.max_rate)
+                await self._tokens.acquire(part)
+                tokens -= int(part) or 1
 
 
 def _evenly(rpm: int) -> AsyncLimiter:

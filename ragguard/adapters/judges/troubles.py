@@ -27,7 +27,7 @@ PASSING: frozenset[Kind] = frozenset({"rate_limited", "overloaded", "timeout", "
 
 _LONGEST_MESSAGE = 300
 _CLASS_NAMES = re.compile(r"^(?:(?:litellm\.)?[A-Za-z_]+(?:Error|Exception)\b[:\s-]*)+")
-_SECRET = re.compile(r"(?i)\b(?:(?:sk|pk|rk)-|bearer +|(?:key|token|secret)\W{0,2}[:=]\W{0,2})[\w*.~+/-]{6,}")
+_SECRET = re.compile(r"(?i)(?:\b(?:sk|pk|rk)-|\bbearer +|(?:key|token|secret)['\"]?\s?[:=]\s?['\"]?)[\w*.~+/-]{6,}")
 _NO_QUOTA = ("insufficient_quota", "exceeded your current quota", "credit balance", "billing")
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
 _NO_CONNECTION = ("connection error", "cannot connect", "connect call failed", "refused", "server disconnected")
