@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragguard.adapters.embedders import BatchingEmbedder
+from ragguard.adapters.stores import BigQueryStore
 from ragguard.app import baselines
 from ragguard.app.load import (
     Golden,
@@ -44,6 +45,8 @@ class Parts:
         """Frees connections."""
         await self.judge.judge.aclose()
         await self.embedder.aclose()
+        if isinstance(self.store, BigQueryStore):
+            self.store.close()
 
 
 def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) -> Parts:

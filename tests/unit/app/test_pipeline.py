@@ -225,5 +225,5 @@ def test_the_threshold_rule_is_the_bare_rule(runs: SmallRuns) -> None:
 def test_a_broken_template_of_the_user_is_named(runs: SmallRuns) -> None:
     (runs.folder / "mine" / "judge").mkdir(parents=True)
     (runs.folder / "mine" / "report.md.j2").write_text("{{ nonsense", encoding="utf-8")
-    with pytest.raises(TemplateError, match="report.md.j2"):
+    with pytest.raises(TemplateError, match=r"report\.md\.j2"):
         runs.run(overrides={"templates": "mine"})
