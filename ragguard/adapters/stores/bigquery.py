@@ -26,7 +26,8 @@ from ragguard.core.scores import SampleResult
 from ragguard.errors import StoreError
 
 _SCHEME = "bigquery://"
-_PROJECT = r"(?:[a-z0-9.-]{1,60}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"
+# Today's projects have ids of 6 characters and more; shorter ones are left to the service to refuse.
+_PROJECT = r"(?:[a-z0-9.-]{1,60}:)?[a-z][a-z0-9-]{0,28}[a-z0-9]"
 _TABLE = re.compile(rf"({_PROJECT})\.[A-Za-z0-9_]{{1,1024}}\.[A-Za-z0-9_-]{{1,1000}}")
 _WINDOW = 20_000
 """Results that one query puts in order; a larger result could be more than one worker of the service can sort."""
