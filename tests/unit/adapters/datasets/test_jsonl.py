@@ -61,9 +61,9 @@ def test_samples_come_in_file_order_with_their_lines(tmp_path: Path) -> None:
             GOOD.replace(b"\n{", b"\n\xef\xbb\xbf{"),
         ),
         ("blank.jsonl", GOOD.replace(b"\n", b"\n\n\r\n \t\n")),
-        ("packed.jsonl.gz", gzip.compress(GOOD)),
+        ("packed.jsonl.gz", gzip.compress(GOOD, mtime=0)),
         ("packed.jsonl.zst", zstandard.ZstdCompressor().compress(GOOD)),
-        ("packed, but not by name.jsonl", gzip.compress(GOOD)),
+        ("packed, but not by name.jsonl", gzip.compress(GOOD, mtime=0)),
         ("dữ liệu 数据.jsonl", GOOD),
     ],
 )
@@ -179,7 +179,7 @@ BAD_FILES: dict[str, tuple[bytes, str, str]] = {
     "xz": (b"\xfd7zXZ\x00\x00", "is packed by bzip2 or xz", "gzip or zstd"),
     "a login page": (b"<!DOCTYPE html><html>", "is a web page or XML", "login page"),
     "a Git LFS pointer": (b"version https://git-lfs.github.com/spec/v1\noid x\n", "is a Git LFS pointer", "git lfs pull"),
-    "gzip cut off": (gzip.compress(GOOD)[:-9], "gzip data ends too early", "cut off"),
+    "gzip cut off": (gzip.compress(GOOD, mtime=0)[:-9], "gzip data ends too early", "cut off"),
     "zstd cut off": (zstandard.ZstdCompressor().compress(GOOD * 9)[:-3], "zstd data ends too early", "cut off"),
     "a line without end": (b'{"question": "' + b"x" * (16 * 1024 * 1024 + 1), ":1: the line is longer than", "one object a line"),
 }  # fmt: skip
