@@ -14,6 +14,7 @@ from ragguard.entrypoints.console import say, use_utf8
 from ragguard.errors import ExitCode, RagguardError
 
 _COMMANDS = {
+    "init": "Write ragguard.yaml, an example golden set and the GitHub workflows.",
     "run": "Evaluate, compare with the baseline, decide, report: the whole job.",
     "validate": "Check config and data set, estimate calls and cost; nothing is called.",
     "compare": "The gate alone, on two saved runs, offline.",
@@ -21,7 +22,9 @@ _COMMANDS = {
     "explain": "One sample of a saved run: claims, verdicts, evidence, before and after.",
     "history": "The metrics over the stored runs, as a table and a plot.",
     "baseline": "What the next run will be compared with: show, build, pin, promote, push.",
+    "calibrate": "How far the judge agrees with people's labels.",
     "schema": "Print the JSON Schema of ragguard.yaml.",
+    "action": "One step of a GitHub workflow: inputs in, outputs and annotations out.",
 }
 
 
