@@ -20,6 +20,7 @@ from ragguard.adapters.executors.local import LocalExecutor
 from ragguard.adapters.judges.budget import Budget
 from ragguard.adapters.judges.litellm import LiteLLMJudge
 from ragguard.adapters.judges.offline import OfflineJudge
+from ragguard.adapters.notifiers import DEFAULTS, NotifierConfig
 from ragguard.adapters.renderers import FORMATS, FormatName
 from ragguard.adapters.stores import StoreConfig
 from ragguard.adapters.targets import Target
@@ -127,10 +128,10 @@ class Reporting(Settings):
     )
     sink: StoreConfig = Field(default_factory=lambda: "file://.ragguard/runs", validate_default=True)
     store_text: bool = Field(default=True, description="false keeps digests only: nothing can be judged again then.")
-    on_regression: tuple[Any, ...] = ()
-    on_recovery: tuple[Any, ...] = ()
-    on_error: tuple[Any, ...] = ()
-    always: tuple[Any, ...] = ()
+    on_regression: tuple[NotifierConfig, ...] = Field(default=(), description="Who is told that a run failed.")
+    on_recovery: tuple[NotifierConfig, ...] = Field(default=(), description="Who is told that a failure is over.")
+    on_error: tuple[NotifierConfig, ...] = Field(default=(), description="Who is told that nothing can be said.")
+    always: tuple[NotifierConfig, ...] = Field(default=DEFAULTS, description="Who is told of every run.")
     strict_delivery: bool = Field(default=False, description="A delivery that fails makes the command exit with 4.")
 
 

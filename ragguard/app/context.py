@@ -20,6 +20,7 @@ class RunContext:
         base_branches: Branches whose accepted runs are the baseline, the first that has any wins; None is a run
             outside git.
         before: The baseline is not newer than this (the merge base's time).
+        pull_request_number: Of the pull request under test.
     """
 
     run_id: str
@@ -35,6 +36,7 @@ class RunContext:
     before: datetime | None = None
     attempt: int = 1
     links: Links = field(default_factory=Links)
+    pull_request_number: int | None = None
 
     @property
     def pull_request(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ragguard.adapters.renderers import render_files
 from ragguard.adapters.runfiles import RunFolder
 from ragguard.adapters.targets import Target
+from ragguard.app.deliver import Courier, recovered
 from ragguard.app.evaluate import Evaluation, ResultSink
 from ragguard.app.heads import head_of
 from ragguard.app.ledger import Ledger, asked_samples, traits_of
@@ -29,19 +30,36 @@ _TREND = 30
 
 
 async def run_pipeline(request: RunRequest) -> Report:
-    """Does the whole job; files are written whatever the outcome.
-
-    Where the judge cannot be used and a fallback is configured, the run starts again under the fallback: judges are
-    never mixed in one run, and answers are not asked for twice.
+    """Does the whole job; files are written and people are told whatever the outcome.
 
     Raises:
         UserInputError: The config, the data set or the answers are wrong; nothing was spent.
         OutsideWorldError: The store, the judge or the target cannot be used at all; nothing was spent.
     """
+    courier = Courier.of(request)
+    try:
+        await courier.announce()
+        report, is_over = await _whole_run(request)
+    except BaseException as error:
+        await courier.broke(error)
+        raise
+    report = await courier.deliver(report, recovered=is_over)
+    if report.deliveries:
+        told = tuple(name for name in request.config.reporting.format if name in {"json", "markdown"})
+        render_files(report, told, request.output, templates=request.templates)
+    return report
+
+
+async def _whole_run(request: RunRequest) -> tuple[Report, bool]:
+    """Everything but telling people: the report, and whether it ends the suite's last failure.
+
+    Where the judge cannot be used and a fallback is configured, the run starts again under the fallback: judges are
+    never mixed in one run, and answers are not asked for twice.
+    """
     golden = load_golden(request.config, shard=request.shard, overridden=request.dataset_overridden)
     target = build_target(request.config, golden, request.environment)
     answers: dict[str, Answered] = {}
-    notices: list[str] = []
+    notices = list(request.notices)
     while True:
         parts = prepare(request, golden, notices)
         try:
@@ -54,7 +72,7 @@ async def run_pipeline(request: RunRequest) -> Report:
         else:
             following = _fallback(request, parts) if isinstance(done.verdict.broken, JudgeError) else None
             if following is None:
-                return _deliver(request, parts, done)
+                return _conclude(request, parts, done)
             notices.append(f"Judged by a fallback, because the configured judge failed: {done.verdict.broken}")
         finally:
             await parts.aclose()
@@ -81,7 +99,7 @@ async def _attempt(request: RunRequest, parts: Parts, target: Target, answers: d
     with folder.writing() as writer:
         evaluation = _evaluation(request, parts, answers, writer)
         verdict = await evaluate(evaluation, request, parts)
-        for result in baseline_details(verdict, parts):
+        for result in baseline_details(verdict, evaluation, parts):
             writer.write(result)
     return _Done(evaluation, verdict, folder)
 
@@ -130,14 +148,15 @@ def _evaluation(request: RunRequest, parts: Parts, answers: Mapping[str, Answere
     )
 
 
-def _deliver(request: RunRequest, parts: Parts, done: _Done) -> Report:
+def _conclude(request: RunRequest, parts: Parts, done: _Done) -> tuple[Report, bool]:
     """Writes the head, stores the run, renders the reports."""
     head = done.folder.finish(head_of(request, parts, done.evaluation, done.verdict))
     code = done.verdict.exit_code(done.evaluation, pull_request=request.context.pull_request)
     report = Report.of(head, done.folder.results, links=request.context.links, exit_code=code)
+    is_over = recovered(parts.store, head)
     report = _save(report, request, parts, done.verdict)
     _render(report, request, parts)
-    return report
+    return report, is_over
 
 
 def _save(report: Report, request: RunRequest, parts: Parts, verdict: Verdict) -> Report:

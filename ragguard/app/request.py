@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ragguard.adapters.notifiers.base import Patience
 from ragguard.app.config import Config
 from ragguard.app.context import RunContext
 from ragguard.app.progress import Progress, Silent
@@ -27,6 +28,9 @@ class RunRequest:
         shard: `k/n`, only that part of the data set.
         dataset_overridden: The data set is not the suite's own: the run is never accepted by itself.
         baseline_run_id: Compare with this run instead of the last accepted ones.
+        notices: What a reader must know before all else.
+        notify: Tell people of a run on somebody's own machine too.
+        patience: How long deliveries may wait for the other side.
         clock: The time now, with time zone.
     """
 
@@ -39,6 +43,9 @@ class RunRequest:
     dataset_overridden: bool = False
     baseline_run_id: str | None = None
     use_cache: bool = True
+    notices: tuple[str, ...] = ()
+    notify: bool = False
+    patience: Patience = field(default_factory=Patience)
     progress: Progress = field(default_factory=Silent)
     clock: Callable[[], datetime] = _now
 

@@ -20,6 +20,8 @@ from ragguard.entrypoints.commands.options import (
 from ragguard.entrypoints.console import Paint, say, verdict_lines
 
 if TYPE_CHECKING:
+    from ragguard.app.config import Config
+    from ragguard.app.context import RunContext
     from ragguard.core.report import Report
 
 
@@ -62,6 +64,7 @@ def run(
         from ragguard.entrypoints.commands.validate import tell_estimate
 
         tell_estimate(config)
+        tell_plan(config, local_context(Path.cwd(), os.environ, base_branch), notify=notify)
         return 0
     request = RunRequest(
         config=config,
@@ -73,6 +76,7 @@ def run(
         dataset_overridden=options.get("dataset") is not None,
         baseline_run_id=baseline,
         use_cache=not no_cache,
+        notify=notify,
         progress=progress_for(quiet=quiet),
     )
     report = asyncio.run(until_done(run_pipeline(request)))
@@ -88,6 +92,17 @@ async def until_done(work: Coroutine[Any, Any, Report]) -> Report:
         return await task
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def tell_plan(config: Config, context: RunContext, *, notify: bool) -> None:
+    """Writes what would be sent, and to whom."""
+    from ragguard.adapters.notifiers.base import Secrets
+    from ragguard.app.deliver import plan, surroundings_of
+
+    at = surroundings_of(context, os.environ, Path.cwd(), config.pipeline.dataset)
+    say("deliveries:")
+    for line in plan(config, at, Secrets.of_environment(os.environ), notify=notify):
+        say(f"  {line}")
 
 
 def tell(report: Report, output: str, *, verbose: bool) -> None:
