@@ -18,7 +18,9 @@ __all__ = [
     "NotScoredError",
     "Passage",
     "RagguardError",
+    "Reply",
     "Sample",
+    "SampleRecord",
     "Score",
     "Task",
     "Tools",
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
     from ragguard.core.metrics.base import Metric
     from ragguard.core.ports import Tools
     from ragguard.core.samples import Answer, Passage
+    from ragguard.core.samples import Sample as SampleRecord
     from ragguard.core.scores import Score
-    from ragguard.core.tasks import Task
+    from ragguard.core.tasks import Reply, Task
     from ragguard.errors import RagguardError
     from ragguard.sdk.comparing import Comparison, compare
     from ragguard.sdk.evaluating import aevaluate, evaluate
@@ -52,7 +55,9 @@ else:
         "NotScoredError": "sdk.results",
         "Passage": "core.samples",
         "RagguardError": "errors",
+        "Reply": "core.tasks",
         "Sample": "sdk.sample",
+        "SampleRecord": "core.samples",
         "Score": "core.scores",
         "Task": "core.tasks",
         "Tools": "core.ports",
@@ -62,13 +67,15 @@ else:
         "evaluate": "sdk.evaluating",
     }
 
+    _NAMED = {"SampleRecord": "Sample"}
+
     def __getattr__(name):
         """Loads a name of the interface on first use."""
         if name not in _WHERE:
             raise AttributeError(f"module 'ragguard' has no attribute {name!r}")
         from importlib import import_module
 
-        value = getattr(import_module(f"ragguard.{_WHERE[name]}"), name)
+        value = getattr(import_module(f"ragguard.{_WHERE[name]}"), _NAMED.get(name, name))
         globals()[name] = value
         return value
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ragguard import Answer, Evaluation, Metric, NotScoredError, Sample, Score, Tools, aevaluate, evaluate
+from ragguard import Answer, Evaluation, Metric, NotScoredError, Sample, SampleRecord, Score, Tools, aevaluate, evaluate
 from ragguard.app.load import OFFLINE_JUDGE_NOTICE
 from ragguard.errors import ConfigError, UserInputError
 from tests.unit.sdk.cases import PASSAGE, QUESTION, RIGHT, WRONG, embed, row, rows
@@ -69,7 +69,7 @@ class Moody(Metric):
     type: str = "moody"
     needs: ClassVar[tuple[str, ...]] = ("answer",)
 
-    async def score(self, sample: Sample, answer: Answer, tools: Tools) -> Score:  # type: ignore[override]
+    async def score(self, sample: SampleRecord, answer: Answer, tools: Tools) -> Score:
         if sample.id.endswith(("3", "7")):
             raise RuntimeError("not today")
         return self.scored(1.0)
@@ -223,7 +223,7 @@ def test_a_metric_that_asks_a_judge_it_did_not_speak_of_fails_rather_than_gettin
     class Secretive(Metric):
         type: str = "secretive"
 
-        async def score(self, sample: Sample, answer: Answer, tools: Tools) -> Score:  # type: ignore[override]
+        async def score(self, sample: SampleRecord, answer: Answer, tools: Tools) -> Score:
             from ragguard.core.tasks import questions_task
 
             await tools.judge(questions_task(answer.text, 1))
