@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragguard.adapters.notifiers import AnyNotifier
-from ragguard.adapters.notifiers.base import DeliveryError, Letter, Patience, Secrets, Surroundings
+from ragguard.adapters.notifiers.base import Letter, Secrets, Surroundings
 from ragguard.adapters.notifiers.github_check import GitHubCheck
+from ragguard.adapters.notifiers.patience import DeliveryError, Patience
 from ragguard.app.config import Config, Reporting
 from ragguard.app.context import RunContext
 from ragguard.app.letters import letter_of, letter_of_error

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ragguard.adapters.notifiers.base import Patience
+from ragguard.adapters.notifiers.patience import Patience
 from ragguard.app.config import Config
 from ragguard.app.context import RunContext
 from ragguard.app.progress import Progress, Silent

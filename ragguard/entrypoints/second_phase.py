@@ -12,8 +12,9 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from ragguard.adapters.notifiers.base import Letter, Patience, Secrets, Surroundings
+from ragguard.adapters.notifiers.base import Letter, Secrets, Surroundings
 from ragguard.adapters.notifiers.github_comment import GitHubComment
+from ragguard.adapters.notifiers.patience import Patience
 from ragguard.adapters.renderers.json import ReportDocument
 from ragguard.app.letters import letter_of
 from ragguard.core.report import RegressedDetail, Report

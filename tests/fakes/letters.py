@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from ragguard.adapters.notifiers.base import Letter, Patience, Secrets, Surroundings
+from ragguard.adapters.notifiers.base import Letter, Secrets, Surroundings
+from ragguard.adapters.notifiers.patience import Patience
 from ragguard.adapters.notifiers.redaction import Redactor
 from ragguard.app.letters import letter_of
 from ragguard.core.report import Report

@@ -105,7 +105,7 @@ class Slack:
             _check_message(content)
         except Refused as refused:
             return 400, (), str(refused).encode()
-        self.messages.append({**content, "channel": "hook"})
+        self.messages.append({**content, "channel": "hook", "ts": "none"})
         return 200, (), b"ok"
 
     def _method(self, name: str, content: Message) -> Message:

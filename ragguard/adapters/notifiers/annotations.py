@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ragguard.adapters.notifiers.base import Letter, Notifier, Patience, Remark, Secrets, Surroundings
+from ragguard.adapters.notifiers.base import Letter, Notifier, Remark, Secrets, Surroundings
+from ragguard.adapters.notifiers.patience import Patience
 
 MOST = 10
 """Of each level and step, as the runner keeps them."""

@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from ragguard.adapters.notifiers.base import (
-    CHANGES,
-    DeliveryError,
-    EventName,
-    Letter,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-    persist,
-    plain_line,
-)
+from ragguard.adapters.notifiers.base import CHANGES, EventName, Letter, Notifier, Secrets, Surroundings, plain_line
 from ragguard.adapters.notifiers.github_client import RefusedError, connect, github_errors
+from ragguard.adapters.notifiers.patience import DeliveryError, Patience, persist
 from ragguard.core.report import Links
 
 if TYPE_CHECKING:

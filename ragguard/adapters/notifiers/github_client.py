@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from ragguard.adapters.notifiers.base import DeliveryError, TryLaterError
+from ragguard.adapters.notifiers.patience import DeliveryError, TryLaterError
 from ragguard.core.digests import digest
 from ragguard.core.text import one_line
 

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from ragguard.adapters.notifiers.base import (
-    CHANGES,
-    EventName,
-    Letter,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-    persist,
-)
+from ragguard.adapters.notifiers.base import CHANGES, EventName, Letter, Notifier, Secrets, Surroundings
 from ragguard.adapters.notifiers.github_client import (
     connect,
     github_errors,
@@ -25,6 +16,7 @@ from ragguard.adapters.notifiers.github_client import (
     marker,
     own_login,
 )
+from ragguard.adapters.notifiers.patience import Patience, persist
 
 if TYPE_CHECKING:
     from github import Github

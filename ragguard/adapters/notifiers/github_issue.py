@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
-from ragguard.adapters.notifiers.base import (
-    UNATTENDED,
-    EventName,
-    Letter,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-    persist,
-    plain_line,
-)
+from ragguard.adapters.notifiers.base import UNATTENDED, EventName, Letter, Notifier, Secrets, Surroundings, plain_line
 from ragguard.adapters.notifiers.github_client import (
     connect,
     github_errors,
@@ -31,6 +21,7 @@ from ragguard.adapters.notifiers.github_client import (
     marker,
     own_login,
 )
+from ragguard.adapters.notifiers.patience import Patience, persist
 
 if TYPE_CHECKING:
     from github import Github

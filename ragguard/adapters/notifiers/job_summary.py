@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ragguard.adapters.notifiers.base import (
-    DeliveryError,
-    Letter,
-    MarkdownName,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-)
+from ragguard.adapters.notifiers.base import Letter, MarkdownName, Notifier, Secrets, Surroundings
+from ragguard.adapters.notifiers.patience import DeliveryError, Patience
 
 MOST_BYTES = 1_048_576
 """Of a step; a summary that is larger is dropped whole, and nobody is told."""

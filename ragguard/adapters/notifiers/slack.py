@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, SecretStr
 
-from ragguard.adapters.notifiers.base import (
-    UNATTENDED,
-    DeliveryError,
-    EventName,
-    Letter,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-    persist,
-)
+from ragguard.adapters.notifiers.base import UNATTENDED, EventName, Letter, Notifier, Secrets, Surroundings
+from ragguard.adapters.notifiers.patience import DeliveryError, Patience, persist
 from ragguard.adapters.notifiers.slack_errors import QUIET, TIMEOUT_S, slack_errors
 from ragguard.core.digests import digest
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ragguard.adapters.notifiers.base import DeliveryError, TryLaterError
+from ragguard.adapters.notifiers.patience import DeliveryError, TryLaterError
 
 TIMEOUT_S = 15
 _UNTOLD_WAIT_S = 30.0
@@ -57,17 +58,19 @@ def slack_errors() -> Iterator[None]:
         yield
     except SlackApiError as error:
         reply: Any = error.response
-        check_reply(reply.status_code, reply.headers, _code(reply), str(reply.get("needed") or ""))
-        raise DeliveryError(f"Slack answered {reply.status_code}, but not as Slack does") from error
+        code = _code(reply)
+        check_reply(reply.status_code, reply.headers, code, str(reply.get("needed") or ""))
+        raise DeliveryError(f"what answered ({reply.status_code}) is not Slack") from error
     except SlackClientError as error:
-        raise DeliveryError(f"Slack answered, but not as Slack does ({type(error).__name__})") from error
+        raise DeliveryError(f"what answered is not Slack ({type(error).__name__})") from error
     except (OSError, http.client.HTTPException) as error:
         raise TryLaterError(f"Slack cannot be reached ({type(error).__name__})") from error
 
 
 def _code(reply: Any) -> str:
-    found = reply.get("error") if isinstance(reply.data, dict) else None
-    return str(found or "")
+    """Slack's word for the error; empty for a reply of somebody else, such as a proxy."""
+    found = str(reply.get("error") or "") if isinstance(reply.data, dict) else ""
+    return found if re.fullmatch(r"\S*", found) else ""
 
 
 def check_reply(status: int, headers: Mapping[str, Any], code: str, needed: str = "") -> None:

@@ -6,17 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ragguard.adapters.notifiers.base import (
-    UNATTENDED,
-    DeliveryError,
-    EventName,
-    Letter,
-    Notifier,
-    Patience,
-    Secrets,
-    Surroundings,
-    persist,
-)
+from ragguard.adapters.notifiers.base import UNATTENDED, EventName, Letter, Notifier, Secrets, Surroundings
+from ragguard.adapters.notifiers.patience import DeliveryError, Patience, persist
 from ragguard.adapters.notifiers.slack_errors import QUIET, TIMEOUT_S, check_reply, slack_errors
 
 

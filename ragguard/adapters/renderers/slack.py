@@ -128,8 +128,8 @@ def _sample_lines(sample: SampleRow, most: int) -> Iterator[str]:
         yield f"question: “{mrkdwn(change.question, most)}”"
     for label, said in (("before", change.before), ("now", change.after)):
         if said is not None:
-            verdict = f" — {words.VERDICT_WORDS.get(said.verdict, said.verdict)}" if said.verdict else ""
-            yield f"{label}: “{mrkdwn(said.text, most)}”{mrkdwn(verdict, 40)}"
+            verdict = words.VERDICT_WORDS.get(said.verdict, said.verdict) if said.verdict else ""
+            yield f"{label}: “{mrkdwn(said.text, most)}”" + (f" — {mrkdwn(verdict, 40)}" if verdict else "")
 
 
 def _missing(view: View, samples: int, metrics: int) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ragguard.adapters.notifiers.base import DeliveryError, Letter
+from ragguard.adapters.notifiers.base import Letter
 from ragguard.adapters.notifiers.github_check import GitHubCheck
 from ragguard.adapters.notifiers.github_client import RefusedError
+from ragguard.adapters.notifiers.patience import DeliveryError
 from ragguard.core.report import Delivery
 from ragguard.core.runs import Outcome
 from tests.fakes.hostile import HOSTILE
