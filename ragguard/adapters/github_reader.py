@@ -47,6 +47,11 @@ class GitHubReader:
     api: str = "https://api.github.com"
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
+    def close(self) -> None:
+        """Frees the connection."""
+        if "_client" in self.__dict__:
+            self._client.close()
+
     def file(self, path: str, ref: str) -> bytes | None:
         """A file's content at a branch or commit; None where there is no such file.
 

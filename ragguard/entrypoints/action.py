@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from ragguard.core.report import Report
 
 _LARGEST_PAYLOAD = 64_000_000
-_FORK_MEND = (
-    "a pull request from a fork gets no secrets: a maintainer who has read it can have it judged "
-    "(docs: the workflow ragguard-fork.yml and its label)"
+_NO_SECRETS = (
+    "This run has no secrets and may not comment: GitHub gives none to changes from outside. "
+    "What needs them fails here; a maintainer who has read the change can have it judged by the label `ragguard`."
 )
 
 
@@ -44,6 +45,8 @@ def run_action(environment: Mapping[str, str]) -> int:
         try:
             return job.comment() if job.inputs.report is not None else job.run()
         finally:
+            if job.repository is not None:
+                job.repository.close()
             give_back(job.workspace, [job.workspace / ".ragguard", job.folder / ".ragguard", job.output])
     except RagguardError as error:
         write_outputs(environment, error_outputs(error.exit_code))
@@ -100,7 +103,7 @@ class Job:
         """Where the reports go."""
         return self.folder / self.inputs.output
 
-    @property
+    @cached_property
     def repository(self) -> GitHubReader | None:
         """Reads the repository through the API."""
         from ragguard.adapters.github_reader import GitHubReader
@@ -136,7 +139,7 @@ class Job:
                 dataset_overridden=self.inputs.dataset is not None,
                 baseline_run_id=self.inputs.baseline,
                 use_cache=not self.options.get("no_cache", False),
-                notices=(*self.context.notices, *policy.notices),
+                notices=(*self._notices(), *policy.notices),
                 progress=Lines(sys.stderr),
             )
             report = asyncio.run(until_done(run_pipeline(request)))
@@ -157,11 +160,14 @@ class Job:
         policy = source.decide(self.context, self.repository, from_base=self.inputs.policy_source == "base")
         return replace(policy, config=with_inputs(policy.config, self.inputs, self.context))
 
+    def _notices(self) -> tuple[str, ...]:
+        return (*self.context.notices, *((_NO_SECRETS,) if self.context.without_secrets else ()))
+
     def _explained(self, error: OutsideWorldError) -> OutsideWorldError:
         """Says what a run without secrets must expect."""
         if not self.context.without_secrets:
             return error
-        mend = "; ".join(part for part in (error.mend, _FORK_MEND) if part)
+        mend = "; ".join(part for part in (error.mend, _NO_SECRETS) if part)
         return type(error)(error.message, mend=mend, details=error.details)
 
     def _promote(self, report: Report, config: Config) -> None:
