@@ -17,7 +17,7 @@ from ragguard.core.row_values import RowError
 from ragguard.core.rows import RowReader
 from ragguard.core.samples import Answer
 from ragguard.errors import DatasetError
-from ragguard.sdk.values import is_row, plain_row, rows_of
+from ragguard.sdk.values import is_row, plain, plain_row, rows_of
 
 NO_ANSWER = "the app gave no answer"
 
@@ -58,7 +58,7 @@ def read_material(given: object, answers: object = None, fields: FieldMapping | 
     if not found:
         raise DatasetError("evaluate(): there are no samples", mend="give at least one: nothing judged is no pass")
     if answers is None:
-        answered = [Answered(sample.id, sample.answer) for sample in found]
+        answered = _own_answers(found)
     else:
         by_id = _answers_by_id(answers, [sample.id for sample in found], reader, fields)
         answered = [by_id[sample.id] for sample in found]
@@ -118,6 +118,12 @@ def _with_own_ids(found: Iterable[tuple[samples.Sample, bool]]) -> list[samples.
     return kept
 
 
+def _own_answers(found: Sequence[samples.Sample]) -> list[Answered]:
+    """The answers beside the samples; one that is missing among others is a failure, or it would not count."""
+    failure = NO_ANSWER if any(sample.answer is not None for sample in found) else None
+    return [Answered(sample.id, sample.answer, None if sample.answer else failure) for sample in found]
+
+
 def _answers_by_id(
     answers: Any, ids: Sequence[str], reader: RowReader, fields: FieldMapping | None
 ) -> dict[str, Answered]:
@@ -140,7 +146,7 @@ def _mapping_pairs(answers: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 def _listed_pairs(answers: Any, ids: Sequence[str]) -> list[tuple[str, Any]]:
     """Answers in the order of the samples, unless they name the sample's id."""
-    rows = _rows(answers, "answers")
+    rows = [answers] if isinstance(answers, Answer) else _rows(_unpacked(answers), "answers")
     named = [isinstance(row, Mapping) and row.get("id") is not None for row in rows]
     if any(named):
         keys = [
@@ -155,6 +161,11 @@ def _listed_pairs(answers: Any, ids: Sequence[str]) -> list[tuple[str, Any]]:
     return list(zip(ids, rows, strict=True))
 
 
+def _unpacked(answers: Any) -> Any:
+    """A column of a data frame or an array as a list; anything else as it is."""
+    return answers.tolist() if callable(getattr(answers, "tolist", None)) else answers
+
+
 def _read_answers(pairs: Iterable[tuple[str, Any]], reader: RowReader) -> dict[str, Answered]:
     found: dict[str, Answered] = {}
     problems: list[str] = []
@@ -163,11 +174,11 @@ def _read_answers(pairs: Iterable[tuple[str, Any]], reader: RowReader) -> dict[s
             problems.append(f"the answer to {id_!r} stands twice; keep one")
         elif isinstance(given, Answer):
             found[id_] = Answered(id_, given)
-        elif given is None:
+        elif plain(given) is None:
             found[id_] = Answered(id_, None, NO_ANSWER)
         else:
             try:
-                found[id_] = Answered(id_, reader.answer(_answer_row(id_, plain_row(given)))[1])
+                found[id_] = Answered(id_, reader.answer(_answer_row(id_, plain(given)))[1])
             except RowError as error:
                 problems.extend(f"answer to {id_!r}: {_told(str(problem))}" for problem in error.problems)
     _stop(problems, "answers")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ragguard import Answer, evaluate
+from ragguard import Answer, NotScoredError, evaluate
 from ragguard.errors import DatasetError
 from ragguard.sdk.material import NO_ANSWER, read_material
 from tests.fakes.small_runs import write_rows
@@ -25,6 +26,7 @@ ASKED = [{"id": id_, "question": QUESTION, "contexts": [PASSAGE]} for id_ in ("a
         {"a": Answer(text="one"), "b": {"response": "two"}},
         [{"id": "b", "answer": "two"}, {"id": "a", "response": "one"}],
         iter(["one", "two"]),
+        np.array(["one", "two"]),
     ],
 )
 def test_answers_in_any_shape_come_to_their_samples(answers: object) -> None:
@@ -63,6 +65,22 @@ def test_an_answer_of_none_is_a_failure_of_the_app_and_no_zero() -> None:
     assert failed.reason is not None
     assert NO_ANSWER in failed.reason
     assert evaluation.faithfulness == 1.0
+
+
+def test_a_missing_cell_of_a_column_is_a_failure_too() -> None:
+    found = read_material(ASKED, np.array([RIGHT, float("nan")], dtype=object)).answers
+    assert [(one.answer is None, one.failure) for one in found] == [(False, None), (True, NO_ANSWER)]
+
+
+def test_a_single_answer_to_a_single_sample() -> None:
+    assert read_material(ASKED[0], Answer(text="one")).answers[0].answer == Answer(text="one")
+
+
+def test_a_sample_without_an_answer_among_others_that_have_one_is_a_failure_and_counts() -> None:
+    evaluation = evaluate([{**ASKED[0], "answer": RIGHT}, ASKED[1]], judge="offline", metrics="faithfulness")
+    assert [result["faithfulness"].status for result in evaluation] == ["scored", "failed"]
+    with pytest.raises(NotScoredError, match="1 of 2 samples only"):
+        evaluation.faithfulness  # noqa: B018
 
 
 def test_without_answers_only_what_reads_no_answer_is_scored() -> None:
