@@ -113,11 +113,20 @@ def _all(reporting: Reporting) -> tuple[AnyNotifier, ...]:
     return tuple(dict.fromkeys(one for notifiers in lists for one in notifiers))
 
 
+def reporting_at(reporting: Reporting, at: Surroundings) -> Reporting:
+    """The lists as they hold here: on somebody's own machine nobody asked for what comes by itself in CI."""
+    if at.event != "local" or "always" in reporting.model_fields_set:
+        return reporting
+    return reporting.model_copy(update={"always": tuple(one for one in reporting.always if one.inward)})
+
+
 def applies(notifier: AnyNotifier, at: Surroundings, *, notify: bool) -> bool:
     """Whether a notifier is told of this event's runs; a run on somebody's own machine tells only on request."""
     if not notifier.is_here(at):
         return False
-    return notify if at.event == "local" else "any" in notifier.events or at.event in notifier.events
+    if at.event == "local":
+        return notify or notifier.inward
+    return "any" in notifier.events or at.event in notifier.events
 
 
 @dataclass
@@ -161,11 +170,7 @@ class Courier:
 
     @property
     def _reporting(self) -> Reporting:
-        reporting = self.config.reporting
-        if self.at.event == "local" and "always" not in reporting.model_fields_set:
-            # Nobody asked for these here: by themselves they belong to CI.
-            return reporting.model_copy(update={"always": ()})
-        return reporting
+        return reporting_at(self.config.reporting, self.at)
 
     def _applies(self, notifier: AnyNotifier) -> bool:
         return not self.silent and applies(notifier, self.at, notify=self.notify)
@@ -233,7 +238,7 @@ class Courier:
 
 def plan(config: Config, at: Surroundings, secrets: Secrets, *, notify: bool) -> Iterator[str]:
     """What would be sent, to whom and when, for a run that is not done."""
-    reporting = config.reporting
+    reporting = reporting_at(config.reporting, at)
     when = (
         ("on a regression", reporting.on_regression),
         ("on a recovery", reporting.on_recovery),

@@ -6,7 +6,7 @@ The runner reads a command from any line, so that no foreign text may end a line
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ragguard.adapters.notifiers.base import Letter, Notifier, Remark, Secrets, Surroundings
 from ragguard.adapters.notifiers.patience import Patience
@@ -23,6 +23,7 @@ class Annotations(Notifier):
     """Annotations of the job, by commands to its runner."""
 
     type: Literal["annotations"] = "annotations"
+    inward: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

@@ -186,6 +186,7 @@ class Notifier(BaseModel):
         settles: When a notifier that told of a failure is called again to settle it: at the first run that is fine
             again (`recovery`), at every run that is fine (`fine`), or never.
         urgent: Told before the others.
+        inward: Tells only whoever looks at the job that the run is part of.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -193,6 +194,7 @@ class Notifier(BaseModel):
     events: tuple[EventName, ...] = Field(default=("any",), description="Events whose runs are told.")
     settles: ClassVar[Literal["never", "recovery", "fine"]] = "never"
     urgent: ClassVar[bool] = False
+    inward: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ragguard.adapters.notifiers.base import Letter, MarkdownName, Notifier, Secrets, Surroundings
 from ragguard.adapters.notifiers.patience import DeliveryError, Patience
@@ -16,6 +16,7 @@ class JobSummary(Notifier):
     """The job's summary page."""
 
     type: Literal["job-summary"] = "job-summary"
+    inward: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

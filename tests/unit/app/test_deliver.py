@@ -307,13 +307,14 @@ def test_a_broken_template_of_a_channel_changes_no_verdict(world: World) -> None
     assert "comment.md.j2" in report.deliveries[1].detail
 
 
+@pytest.mark.parametrize("event", ["schedule", "local"])
 def test_job_summary_and_annotations_come_by_themselves_in_a_job(
-    world: World, capsys: pytest.CaptureFixture[str]
+    world: World, capsys: pytest.CaptureFixture[str], event: str
 ) -> None:
     summary = world.runs.folder / "summary.md"
     more = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(world.runs.folder)}
-    world.run(environment=world.environment(**more))
-    world.run(wrong=8, environment=world.environment(**more))
+    world.run(event=event, environment=world.environment(**more))
+    world.run(event=event, wrong=8, environment=world.environment(**more))
     assert summary.read_text("utf-8").count("\n## ") == 1
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 8

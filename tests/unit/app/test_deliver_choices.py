@@ -139,3 +139,4 @@ def test_a_plan_tells_what_would_be_sent_to_whom(tmp_path: Path) -> None:
     assert lines[5].endswith("not here: only in a CI job")
     local = list(plan(config, replace(at, event="local"), secrets(), notify=False))
     assert local[1].endswith("not for this run (local): this machine only with --notify")
+    assert not any("github-check" in line for line in local)
