@@ -235,3 +235,13 @@ def test_replies_are_mappings_of_any_kind() -> None:
 
     result = evaluate(rows(1), judge=Asking(Frozen()), metrics="faithfulness").result["faithfulness"]
     assert (result.score, result.flags) == (1.0, ("no_claims",))
+
+
+def test_nothing_retrieved_supports_nothing_whatever_the_judge_would_say() -> None:
+    class Gullible(LoopJudge):
+        def is_supported(self, *, claim: str, context: Sequence[str]) -> bool:
+            return True
+
+    given = {"question": "q?", "answer": "The sea is red.", "contexts": []}
+    assert evaluate(given, judge=Gullible(), metrics="faithfulness").faithfulness == 0.0
+    assert evaluate({**given, "contexts": ["x."]}, judge=Gullible(), metrics="faithfulness").faithfulness == 1.0
