@@ -5,22 +5,31 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 DEMO := .ragguard/demo
 
-.PHONY: demo test test-fast test-real lint types bench lock clean
+.PHONY: demo test test-fast test-real image-test lint lint-workflows types bench lock clean
+
+WORKFLOWS := .github/workflows/*.yml templates/workflows/*.yml
 
 $(SETUP): requirements.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("ragguard needs Python >= 3.11, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(SETUP)
 
 demo: $(SETUP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/quickstart/demo.sh
 
-lint: $(SETUP)
+lint: $(SETUP) lint-workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+
+lint-workflows: $(SETUP)
+	$(BIN)/actionlint $(WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/zizmor --offline --quiet --min-severity medium action.yml $(WORKFLOWS)
+	$(BIN)/hadolint Dockerfile
 
 types: $(SETUP)
 	$(BIN)/mypy
@@ -34,6 +43,10 @@ test-fast: $(SETUP)
 test-real: $(SETUP)
 	$(BIN)/python scripts/fetch_parts.py
 	$(BIN)/pytest -m real tests/real
+
+# Builds the action's image without a Docker daemon and runs it as GitHub's runner does; needs root.
+image-test:
+	scripts/image_test.sh
 
 # The lock files hold hashes and no address of any index.
 lock: $(SETUP)

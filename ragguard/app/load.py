@@ -157,6 +157,8 @@ def build_embedder(config: Config, environment: Mapping[str, str], notices: list
         return BatchingEmbedder(resolve_embedder(default, environment))
     try:
         return BatchingEmbedder(resolve_embedder(settings, environment))
+    except ConfigError:
+        raise
     except UserInputError:
         if not offline_run:
             raise

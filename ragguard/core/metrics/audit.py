@@ -17,8 +17,8 @@ Part = Literal["context_precision", "context_recall", "faithfulness_score", "abs
 NEEDS: dict[Part, tuple[str, ...]] = {
     "context_precision": ("contexts", "gold_passages"),
     "context_recall": ("contexts", "gold_passages", "gold_facts"),
-    "faithfulness_score": ("contexts", "gold_passages", "unanswerable_keys", "citations"),
-    "abstention_correct": ("unanswerable_keys",),
+    "faithfulness_score": ("answer", "contexts", "gold_passages", "unanswerable_keys", "citations"),
+    "abstention_correct": ("answer", "unanswerable_keys"),
     "citation_accuracy": ("contexts", "gold_passages", "citations"),
 }
 """Sample fields without which a number would say nothing."""
