@@ -202,3 +202,41 @@ def test_a_bug_is_said_to_be_one(ragguard: Command, folder: Path) -> None:
     said = ragguard("run", "--answers", "good.jsonl", "--output", "ragguard.yaml/out")
     assert said.code in {2, 4}
     assert "Traceback" not in said.err
+
+
+SEED = """
+pipeline:
+  dataset: golden.jsonl
+  sample_budget: 180
+judge:
+  model: offline
+  temperature: 0.0
+embedder:
+  model: bge-m3
+  dim: 1024
+metrics:
+  - faithfulness
+  - context_relevance
+  - answer_relevance
+slo:
+  faithfulness_min: 0.90
+  context_relevance_min: 0.80
+  answer_relevance_min: 0.85
+  regression_tolerance: 0.02
+reporting:
+  format: json+markdown
+  sink: runs
+  on_regression:
+    - slack://#rag-quality
+    - create_issue: repo/ragapp
+"""
+
+
+def test_the_seed_config_runs_offline_with_local_paths(ragguard: Command, folder: Path) -> None:
+    (folder / "seed.yaml").write_text(SEED, encoding="utf-8")
+    assert ragguard("validate", "--config", "seed.yaml", "--config-only").code == 0
+    said = ragguard("run", "--config", "seed.yaml", "--answers", "good.jsonl")
+    assert said.code in {0, 1}
+    report = (folder / ".ragguard" / "out" / "report.md").read_text(encoding="utf-8")
+    assert "offline embedder stands in for it" in report
+    assert "answer_relevance" in report
