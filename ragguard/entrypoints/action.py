@@ -158,6 +158,8 @@ class Job:
         variables = {name: value for name, value in self.environment.items() if name.startswith("RAGGUARD_VAR_")}
         source = PolicySource(self.inputs.config, self.folder, self.workspace, variables, self.inputs.overrides)
         policy = source.decide(self.context, self.repository, from_base=self.inputs.policy_source == "base")
+        if self.context.data_only and policy.config.pipeline.answers is not None:
+            refuse_links(self.folder, policy.config.pipeline.answers)
         return replace(policy, config=with_inputs(policy.config, self.inputs, self.context))
 
     def _notices(self) -> tuple[str, ...]:
@@ -195,7 +197,19 @@ class Job:
 
         if self.repository is None:
             raise ConfigError("input `report`: the repository is unknown")
+        refuse_links(self.folder, self.inputs.report or "")
         return comment_report(self.folder / (self.inputs.report or ""), self.context, self.repository, self.environment)
+
+
+def refuse_links(folder: Path, name: str) -> None:
+    """Makes sure that a file from a stranger's artifact is itself, and not a way to a secret that lies elsewhere.
+
+    Raises:
+        ConfigError: A link is on its way.
+    """
+    path = folder / name
+    if "://" not in name and path.resolve() != Path(os.path.normpath(path)):
+        raise ConfigError(f"{name}: is a link, or lies behind one; a stranger's file is read only where it lies")
 
 
 def prepare_job(environment: Mapping[str, str]) -> Job:

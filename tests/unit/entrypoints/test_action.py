@@ -127,6 +127,17 @@ def test_a_labelled_fork_takes_everything_from_the_base_and_never_runs_code(
     assert not (runner.workspace / "pwned").exists()
 
 
+def test_a_strangers_file_is_no_way_to_another_file(runner: Runner, github: GitHubWithCode) -> None:
+    secret = runner.files / "secret"
+    secret.write_text('{"id": "s000", "answer": "a secret"}', encoding="utf-8")
+    (runner.workspace / "untrusted").mkdir()
+    (runner.workspace / "untrusted" / "answers.jsonl").symlink_to(secret)
+    with pytest.raises(ConfigError, match="is a link"):
+        runner.step("pull_request_target_labelled", answers="untrusted/answers.jsonl")
+    with pytest.raises(ConfigError, match="is a link"):
+        runner.step("workflow_run_of_a_fork", report="untrusted/answers.jsonl")
+
+
 def test_fail_on_overrides_the_config_and_a_regression_always_fails(runner: Runner) -> None:
     assert runner.step("push_default_branch", fail_on="no-baseline").exit_code == ExitCode.INCONCLUSIVE
     assert runner.step("push_default_branch", fail_on="regression").exit_code == 0
