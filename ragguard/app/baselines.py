@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ragguard.adapters.spooled import carried_spool
 from ragguard.app.context import RunContext
 from ragguard.core.baseline import MAX_RUNS, Baseline, BaselineRun, independent, is_accepted, pinned_run
 from ragguard.core.ports import Store
@@ -51,4 +52,6 @@ def pinned(store: Store, suite: str, configured: str | None, events: Iterable[Ev
 def _read(store: Store, heads: Sequence[RunHead], *, carry_over: bool) -> Iterator[BaselineRun]:
     for index, head in enumerate(heads):
         # Only the newest run's judgments are carried over: older ones answer other texts.
-        yield BaselineRun.of(head, store.samples(head.run_id), carry_over=carry_over and index == 0)
+        carries = carry_over and index == 0
+        carried = carried_spool() if carries else None
+        yield BaselineRun.of(head, store.samples(head.run_id), carry_over=carries, carried=carried)

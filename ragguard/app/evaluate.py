@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from ragguard.adapters.spooled import result_spool
 from ragguard.app import plans
 from ragguard.app.ledger import Ledger
 from ragguard.app.progress import Progress
@@ -18,7 +19,7 @@ from ragguard.core.policy import GatePolicy
 from ragguard.core.ports import Answered, Executor, Store
 from ragguard.core.samples import Sample
 from ragguard.core.scores import SampleResult
-from ragguard.core.work import WorkItem
+from ragguard.core.work import CANDIDATE, WorkItem
 
 
 class ResultSink(Protocol):
@@ -55,7 +56,7 @@ class Evaluation:
 
     async def candidate(self) -> None:
         """Look 1 of the candidate."""
-        work = plans.first_look(list(self.samples.values()), self.answers, self.ledger.baseline)
+        work = plans.first_look(self.samples.values(), self.answers, self.ledger.baseline)
         await self._evaluate("evaluate", work, len(self.samples), self.ledger.add)
 
     async def rescore_baseline(self) -> None:
@@ -78,7 +79,7 @@ class Evaluation:
             return
         stored = self.store.samples(newest.run_id)
         work = plans.rescoring(stored, frozenset(changed), newest.run_id, self.ledger)
-        await self._evaluate("judge the baseline again", work, len(newest.texts), self.ledger.add)
+        await self._evaluate("judge the baseline again", work, newest.texts, self.ledger.add)
         self.rescored.update(changed)
 
     async def decide(self) -> tuple[Decision, dict[str, MetricEvidence]]:
@@ -103,16 +104,17 @@ class Evaluation:
         scores = plans.LookScores(request, work)
         for reason in request.reasons:
             self.progress.say(f"look {request.look}: {reason}")
-        await self._evaluate(f"look {request.look}", work.items, len(work.items), scores.add)
+        await self._evaluate(f"look {request.look}", work.items(), work.count, scores.add)
         self.looks.append(request)
         return scores.pooled(evidence)
 
-    def _stored(self, run_id: str, ids: frozenset[str]) -> dict[str, SampleResult]:
-        return {
-            result.id: result
-            for result in self.store.samples(run_id, ids)
-            if result.session is None and result.side == "candidate"
-        }
+    def _stored(self, run_id: str, ids: frozenset[str]) -> Mapping[str, SampleResult]:
+        found = result_spool()
+        for result in self.store.samples(run_id, ids):
+            has_texts = result.sample is not None and result.answer is not None
+            if result.session is None and result.side == CANDIDATE and has_texts:
+                found[result.id] = plans.texts_alone(result)
+        return found
 
     async def _evaluate(
         self, phase: str, work: Iterable[WorkItem], total: int, take: Callable[[SampleResult], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import ragguard
 from ragguard.app.evaluate import Evaluation
@@ -14,9 +14,8 @@ from ragguard.core.decisions import Decision, MetricDecision
 from ragguard.core.digests import digest
 from ragguard.core.metrics.base import Metric
 from ragguard.core.policy import GatePolicy
-from ragguard.core.ports import Answered
 from ragguard.core.runs import Execution, MetricSummary, Observed, RunHead
-from ragguard.core.samples import Sample, answer_digest
+from ragguard.core.samples import answer_digest
 
 
 def summaries(
@@ -86,7 +85,7 @@ def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: 
         attempt=context.attempt,
         created_at=context.now,
         dataset=parts.golden.info,
-        answers_digest=_answers_digest(parts.golden.chosen.samples, evaluation.answers),
+        answers_digest=_answers_digest(evaluation),
         judge_models=parts.bench.judge.models,
         embedder_model=parts.embedder.name if any(m.uses_embedder for m in parts.bench.metrics) else None,
         fingerprints=dict(evaluation.ledger.fingerprints),
@@ -118,6 +117,13 @@ def _observed(parts: Parts, evaluation: Evaluation) -> Observed:
     )
 
 
-def _answers_digest(samples: Sequence[Sample], answers: Mapping[str, Answered]) -> str:
-    found = ((sample.id, answers[sample.id].answer) for sample in samples)
-    return digest([[id_, answer_digest(answer) if answer is not None else None] for id_, answer in found])
+def _answers_digest(evaluation: Evaluation) -> str:
+    return digest([[id_, _answer_digest(id_, evaluation)] for id_ in evaluation.ledger.asked])
+
+
+def _answer_digest(id_: str, evaluation: Evaluation) -> str | None:
+    evaluated = evaluation.ledger.digests.get(id_)
+    if evaluated is not None:
+        return evaluated[2]
+    answer = evaluation.answers[id_].answer
+    return answer_digest(answer) if answer is not None else None

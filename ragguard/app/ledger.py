@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,10 +14,9 @@ from ragguard.core.metrics.base import Metric
 from ragguard.core.runs import Fingerprint
 from ragguard.core.samples import Sample, sample_digest
 from ragguard.core.scores import SampleResult
+from ragguard.core.tables import DigestTable, ScoreColumn, Seen
 from ragguard.core.work import CANDIDATE
 
-Status = Literal["scored", "failed", "not_applicable"]
-Seen = tuple[Status, float | None]
 _NOT_EVALUATED: Seen = ("failed", None)
 
 
@@ -25,7 +25,7 @@ def conversation_of(sample: Sample) -> str:
     return digest(sample.history[0].content if sample.history else sample.question)[:16]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What the candidate's run was to evaluate, as far as pairing needs it.
 
@@ -48,14 +48,17 @@ class Traits:
     aggregate: Literal["mean", "p50", "p95"]
 
 
-def asked_samples(samples: Sequence[Sample]) -> dict[str, Asked]:
+def asked_samples(samples: Iterable[Sample]) -> dict[str, Asked]:
     """By id, in order; samples are clustered by conversation where any two share one."""
-    conversations = {sample.id: conversation_of(sample) for sample in samples}
-    several = len(set(conversations.values())) < len(conversations)
-    return {
-        sample.id: Asked(sample_digest(sample), sample.line, conversations[sample.id] if several else None)
-        for sample in samples
-    }
+    asked: dict[str, Asked] = {}
+    conversations: set[str] = set()
+    for sample in samples:
+        cluster = conversation_of(sample)
+        conversations.add(cluster)
+        asked[sys.intern(sample.id)] = Asked(sample_digest(sample), sample.line, cluster)
+    if len(conversations) == len(asked):
+        return {id_: replace(one, cluster=None) for id_, one in asked.items()}
+    return asked
 
 
 def traits_of(metrics: Sequence[Metric]) -> dict[str, Traits]:
@@ -80,8 +83,8 @@ class Ledger:
     baseline: Baseline
     would_select: Callable[[str, Sequence[str]], bool]
     blocked: dict[str, str] = field(default_factory=dict)
-    digests: dict[str, tuple[str, str, str | None]] = field(default_factory=dict)
-    _seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
+    digests: DigestTable = field(default_factory=DigestTable)
+    _seen: dict[str, ScoreColumn] = field(default_factory=dict)
     _rescored: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
     def beside(self, baseline: Baseline) -> Ledger:
@@ -93,7 +96,9 @@ class Ledger:
         if result.side == CANDIDATE:
             self.digests[result.id] = (result.sample_digest, result.passages_digest, result.answer_digest)
             for score in result.scores:
-                self._seen.setdefault(score.metric, {})[result.id] = (score.status, score.value)
+                if score.metric not in self._seen:
+                    self._seen[score.metric] = ScoreColumn(self.digests.rows)
+                self._seen[score.metric].add(result.id, score.status, score.value)
             return
         for score in result.scores:
             if score.status != "not_applicable":
@@ -119,9 +124,9 @@ class Ledger:
         runs = self.runs_of(metric)
         columns = [self._column(metric, run) for run in runs]
         builder = EvidenceBuilder(metric, runs=len(runs), direction=traits.direction, aggregate=traits.aggregate)
-        seen = self._seen.get(metric, {})
+        seen = self._seen.get(metric)
         for id_, asked in self.asked.items():
-            status, value = seen.get(id_, _NOT_EVALUATED)
+            status, value = (seen.seen(id_) if seen is not None else None) or _NOT_EVALUATED
             stored = [
                 column.get(id_) if self.is_paired(id_, run) else None for run, column in zip(runs, columns, strict=True)
             ]

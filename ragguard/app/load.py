@@ -23,6 +23,7 @@ from ragguard.core.evaluation import Bench
 from ragguard.core.policy import GatePolicy
 from ragguard.core.ports import Embedder, Judge, Store
 from ragguard.core.runs import DatasetInfo, Selection
+from ragguard.core.samples import Sample
 from ragguard.core.selection import Chosen, select
 from ragguard.errors import ConfigError, DatasetError, UserInputError
 
@@ -39,12 +40,12 @@ class Golden:
     Attributes:
         chosen: The selected samples, and what the selection would take of any other id.
         info: What run.json says of the data set.
-        known_ids: All ids of the data set, selected or not.
+        by_id: All samples of the data set, selected or not.
     """
 
     chosen: Chosen
     info: DatasetInfo
-    known_ids: frozenset[str]
+    by_id: Mapping[str, Sample]
 
 
 def load_golden(config: Config, *, shard: str | None = None, overridden: bool = False) -> Golden:
@@ -62,17 +63,16 @@ def load_golden(config: Config, *, shard: str | None = None, overridden: bool = 
             f"{loaded.uri}: none of the {loaded.n_total} samples is selected",
             mend="a gate cannot pass what it did not look at: widen pipeline.filter",
         )
-    ids = frozenset(sample.id for sample in loaded.samples)
     info = DatasetInfo(
         uri=loaded.uri,
         digest=loaded.digest,
-        ids_digest=digest(sorted(ids)),
+        ids_digest=digest(sorted(loaded.by_id)),
         n_total=loaded.n_total,
         n_selected=len(chosen.samples),
         selection=selection,
         overridden=overridden,
     )
-    return Golden(chosen, info, ids)
+    return Golden(chosen, info, loaded.by_id)
 
 
 def build_target(config: Config, golden: Golden, environment: Mapping[str, str]) -> Target:
@@ -89,9 +89,9 @@ def build_target(config: Config, golden: Golden, environment: Mapping[str, str])
         )
     if pipeline.answers is not None:
         answers = load_answers(pipeline.answers, dict(pipeline.fields))
-        return RecordedTarget(answers=answers, known_ids=golden.known_ids)
+        return RecordedTarget(answers=answers, known_ids=golden.by_id.keys())
     if pipeline.target is None:
-        return RecordedTarget(known_ids=golden.known_ids)
+        return RecordedTarget(known_ids=golden.by_id.keys())
     return pipeline.target.with_environment(environment)
 
 

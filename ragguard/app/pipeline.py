@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from ragguard.adapters.renderers import render_files
 from ragguard.adapters.runfiles import RunFolder
+from ragguard.adapters.spool import Selected, Spool
+from ragguard.adapters.spooled import answered_spool
 from ragguard.adapters.targets import Target
 from ragguard.app.deliver import Courier, recovered
 from ragguard.app.evaluate import Evaluation, ResultSink
@@ -58,7 +60,7 @@ async def _whole_run(request: RunRequest) -> tuple[Report, bool]:
     """
     golden = load_golden(request.config, shard=request.shard, overridden=request.dataset_overridden)
     target = build_target(request.config, golden, request.environment)
-    answers: dict[str, Answered] = {}
+    answers = answered_spool()
     notices = list(request.notices)
     while True:
         parts = prepare(request, golden, notices)
@@ -89,12 +91,13 @@ class _Done:
     folder: RunFolder
 
 
-async def _attempt(request: RunRequest, parts: Parts, target: Target, answers: dict[str, Answered]) -> _Done:
+async def _attempt(request: RunRequest, parts: Parts, target: Target, answers: Spool[Answered]) -> _Done:
     """Gets the answers where there are none yet, evaluates them and writes the results as they come."""
     if not answers:
         if target.type != "recorded":
             await parts.judge.preflight()
-        answers |= await _answers(target.answer_all(parts.golden.chosen.samples), parts.golden, request.progress)
+        answered = target.answer_all(parts.golden.chosen.samples)
+        await _take_in(answered, answers, parts.golden, request.progress)
     folder = RunFolder(request.output)
     with folder.writing() as writer:
         evaluation = _evaluation(request, parts, answers, writer)
@@ -111,9 +114,10 @@ def _fallback(request: RunRequest, parts: Parts) -> RunRequest | None:
     return replace(request, config=request.config.model_copy(update={"judge": judge, "judges": ()}))
 
 
-async def _answers(answered: AsyncIterator[Answered], golden: Golden, progress: Progress) -> dict[str, Answered]:
-    """The answers by sample id; a sample that the target did not speak of has failed."""
-    answers: dict[str, Answered] = {}
+async def _take_in(
+    answered: AsyncIterator[Answered], answers: Spool[Answered], golden: Golden, progress: Progress
+) -> None:
+    """Keeps the answers by sample id; a sample that the target did not speak of has failed."""
     progress.start("answer", len(golden.chosen.samples))
     try:
         async for one in answered:
@@ -122,21 +126,20 @@ async def _answers(answered: AsyncIterator[Answered], golden: Golden, progress: 
     finally:
         progress.stop()
     for sample in golden.chosen.samples:
-        answers.setdefault(sample.id, Answered(sample.id, None, "the target gave no answer"))
-    return answers
+        if sample.id not in answers:
+            answers[sample.id] = Answered(sample.id, None, "the target gave no answer")
 
 
 def _evaluation(request: RunRequest, parts: Parts, answers: Mapping[str, Answered], sink: ResultSink) -> Evaluation:
-    samples = {sample.id: sample for sample in parts.golden.chosen.samples}
     ledger = Ledger(
-        asked=asked_samples(tuple(samples.values())),
+        asked=asked_samples(parts.golden.chosen.samples),
         traits=traits_of(parts.bench.metrics),
         fingerprints={metric.id: parts.bench.fingerprint(metric) for metric in parts.bench.metrics},
         baseline=parts.baseline,
         would_select=parts.golden.chosen.would_take,
     )
     return Evaluation(
-        samples=samples,
+        samples=Selected(parts.golden.by_id, ledger.asked),
         answers=answers,
         ledger=ledger,
         bench=parts.bench,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ragguard.app.ledger import Ledger
@@ -12,17 +12,17 @@ from ragguard.core.decisions import LookRequest
 from ragguard.core.digests import digest
 from ragguard.core.evidence import Fresh, MetricEvidence
 from ragguard.core.ports import Answered
-from ragguard.core.samples import Sample
+from ragguard.core.samples import Answer, Sample
 from ragguard.core.scores import SampleResult
-from ragguard.core.work import CANDIDATE, NOTHING_CARRIED, WorkItem
+from ragguard.core.work import CANDIDATE, NOTHING_CARRIED, Carried, WorkItem
 
 FIRST_REPEAT = {2: 1, 3: 3}
 """By look, the repeat index of its first fresh judgment; each side is judged at most twice a look."""
 
 
-def first_look(samples: Sequence[Sample], answers: Mapping[str, Answered], baseline: Baseline) -> Iterator[WorkItem]:
+def first_look(samples: Iterable[Sample], answers: Mapping[str, Answered], baseline: Baseline) -> Iterator[WorkItem]:
     """The candidate's answers, each with what the newest baseline run already knows of the sample."""
-    carried = baseline.newest.carried if baseline.newest is not None else {}
+    carried: Mapping[str, Carried] = baseline.newest.carried if baseline.newest is not None else {}
     for sample in samples:
         answered = answers[sample.id]
         yield WorkItem(
@@ -59,11 +59,13 @@ class LookWork:
     """One look's work: both sides interleaved, in one session.
 
     Attributes:
-        items: What to judge, sample by sample.
+        items: Gives what to judge, sample by sample.
+        count: How much that is.
         anchors: By metric, the run ids of its anchors, newest first.
     """
 
-    items: tuple[WorkItem, ...]
+    items: Callable[[], Iterator[WorkItem]]
+    count: int
     anchors: Mapping[str, tuple[str, ...]]
 
 
@@ -86,12 +88,37 @@ def look(
         samples: The candidate's samples by id.
         answers: The candidate's answers by id.
         session: The looks' session.
-        stored: Gives a run's stored results of some ids.
+        stored: Gives a run's stored results of some ids, as far as they hold texts.
     """
     anchors = {
         metric: tuple(run.run_id for run in ledger.runs_of(metric)[: plan.anchors])
         for metric, plan in request.metrics.items()
     }
+    wanted = _wanted(request, anchors)
+    texts = _texts(wanted, stored)
+    for id_, side, _ in wanted:
+        if side == CANDIDATE and answers[id_].answer is None:
+            return "the candidate's answers are not at hand (store_text: false)"
+        if side != CANDIDATE and id_ not in texts[side]:
+            return f"run {side} does not hold the text of its answers (store_text: false)"
+
+    def items() -> Iterator[WorkItem]:
+        for id_, side, repeat in sorted(wanted, key=lambda one: (one[0], one[2], one[1])):
+            if side == CANDIDATE:
+                sample, answer = samples[id_], answers[id_].answer
+            else:
+                sample, answer = _texts_of(texts[side][id_])
+            metrics = frozenset(wanted[id_, side, repeat])
+            yield WorkItem(sample, answer, side=side, metrics=metrics, repeat=repeat, session=session)
+
+    return LookWork(items, len(wanted), anchors)
+
+
+Wanted = Mapping[tuple[str, str, int], set[str]]
+"""By sample id, side and repeat: the metrics to score."""
+
+
+def _wanted(request: LookRequest, anchors: Mapping[str, tuple[str, ...]]) -> Wanted:
     wanted: dict[tuple[str, str, int], set[str]] = defaultdict(set)
     first = FIRST_REPEAT[request.look]
     for metric, plan in request.metrics.items():
@@ -101,20 +128,7 @@ def look(
             for run_id in anchors[metric]:
                 for repeat in range(first, first + plan.anchor_repeats):
                     wanted[id_, run_id, repeat].add(metric)
-    texts = _texts(wanted, stored)
-    items = []
-    for (id_, side, repeat), metrics in sorted(wanted.items(), key=lambda item: (item[0][0], item[0][2], item[0][1])):
-        if side == CANDIDATE:
-            sample, answer = samples[id_], answers[id_].answer
-        else:
-            result = texts[side].get(id_)
-            if result is None or result.sample is None or result.answer is None:
-                return f"run {side} does not hold the text of its answers (store_text: false)"
-            sample, answer = result.sample, result.answer
-        items.append(
-            WorkItem(sample, answer, side=side, metrics=frozenset(metrics), repeat=repeat, session=session)
-        )  # fmt: skip
-    return LookWork(tuple(items), anchors)
+    return wanted
 
 
 def _texts(wanted: Iterable[tuple[str, str, int]], stored: StoredTexts) -> dict[str, Mapping[str, SampleResult]]:
@@ -123,6 +137,17 @@ def _texts(wanted: Iterable[tuple[str, str, int]], stored: StoredTexts) -> dict[
         if side != CANDIDATE:
             ids[side].add(id_)
     return {run_id: stored(run_id, frozenset(found)) for run_id, found in ids.items()}
+
+
+def texts_alone(result: SampleResult) -> SampleResult:
+    """A stored result without its scores and judgments: what a look judges again."""
+    return result.model_copy(update={"scores": (), "judgments": ()})
+
+
+def _texts_of(result: SampleResult) -> tuple[Sample, Answer]:
+    if result.sample is None or result.answer is None:
+        raise ValueError(f"sample {result.id} was planned without its texts")
+    return result.sample, result.answer
 
 
 class LookScores:

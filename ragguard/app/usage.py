@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ class _Count:
     carried: int = 0
     look_calls: int = 0
     tokens: int | None = 0
-    costs: list[float] | None = field(default_factory=list)
+    costs: array[float] | None = field(default_factory=lambda: array("d"))
 
     def add(self, judgment: Judgment) -> None:
         if judgment.source == "cached":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from ragguard.core.runs import Event, Fingerprint, RunHead
 from ragguard.core.scores import SampleResult
+from ragguard.core.tables import DigestTable, ScoreColumn
 from ragguard.core.work import CANDIDATE, Carried
 
 MAX_RUNS = 5
@@ -17,9 +19,11 @@ _SAME_ANSWERS_SHARE = 0.5
 def is_accepted(head: RunHead, events: Iterable[Event]) -> bool:
     """Whether a run may be a baseline.
 
-    The newest accepting or rejecting event decides. Without one, a run is accepted by itself if it was no pull
-    request's, used the suite's own data set, and passed or warned.
+    A shard of a run never is. The newest accepting or rejecting event decides. Without one, a run is accepted by
+    itself if it was no pull request's, used the suite's own data set, and passed or warned.
     """
+    if head.dataset.selection.shard is not None:
+        return False
     decided = [event for event in events if event.run_id == head.run_id and event.kind in {"accepted", "rejected"}]
     if decided:
         return max(decided, key=lambda event: event.at).kind == "accepted"
@@ -41,16 +45,18 @@ class BaselineRun:
     Attributes:
         digests: (sample, passages, answer) digests.
         scores: By metric, then id: the value, None where the run has a failed score; no entry where not applicable.
+        tags: Of the samples that have any.
         carried: What can be taken over, by id.
-        texts: Ids whose question, passages and answer are stored.
+        texts: How many samples' question, passages and answer are stored.
     """
 
     head: RunHead
-    digests: dict[str, tuple[str, str, str | None]] = field(default_factory=dict)
-    scores: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    carried: dict[str, Carried] = field(default_factory=dict)
+    digests: DigestTable = field(default_factory=DigestTable)
+    scores: dict[str, ScoreColumn] = field(default_factory=dict)
+    carried: MutableMapping[str, Carried] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    texts: set[str] = field(default_factory=set)
+    texts: int = 0
+    _same_tags: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -58,9 +64,23 @@ class BaselineRun:
         return self.head.run_id
 
     @classmethod
-    def of(cls, head: RunHead, results: Iterable[SampleResult], *, carry_over: bool) -> BaselineRun:
-        """Reads a stored run's look-1 results; looks and re-scored sides are left out."""
-        run = cls(head)
+    def of(
+        cls,
+        head: RunHead,
+        results: Iterable[SampleResult],
+        *,
+        carry_over: bool,
+        carried: MutableMapping[str, Carried] | None = None,
+    ) -> BaselineRun:
+        """Reads a stored run's look-1 results; looks and re-scored sides are left out.
+
+        Args:
+            head: The run.
+            results: Its results.
+            carry_over: Whether what it knows can be taken over.
+            carried: Where that is kept; in memory where left out.
+        """
+        run = cls(head, carried={} if carried is None else carried)
         for result in results:
             if result.side == CANDIDATE and result.session is None:
                 run.add(result, carry_over=carry_over)
@@ -69,14 +89,15 @@ class BaselineRun:
     def add(self, result: SampleResult, *, carry_over: bool) -> None:
         """Takes in one sample's result."""
         self.digests[result.id] = (result.sample_digest, result.passages_digest, result.answer_digest)
-        self.tags[result.id] = result.tags
+        if result.tags:
+            self.tags[sys.intern(result.id)] = self._same_tags.setdefault(result.tags, result.tags)
         for score in result.scores:
-            if score.status != "not_applicable":
-                self.scores.setdefault(score.metric, {})[result.id] = score.value
+            if score.metric not in self.scores:
+                self.scores[score.metric] = ScoreColumn(self.digests.rows)
+            self.scores[score.metric].add(result.id, score.status, score.value)
         if carry_over:
             self.carried[result.id] = Carried.of(result)
-        if result.sample is not None and result.answer is not None:
-            self.texts.add(result.id)
+        self.texts += result.sample is not None and result.answer is not None
 
     def scores_of(self, metric: str) -> Mapping[str, float | None]:
         """Scores of one metric by id; empty where the run has none."""

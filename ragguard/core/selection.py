@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from ragguard.core.runs import Selection
 from ragguard.core.samples import Sample
@@ -24,7 +26,7 @@ class Chosen:
         cutoff: Place of the last id that the budget let in; None where the budget holds them all.
     """
 
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     selection: Selection
     cutoff: str | None = None
 
@@ -50,12 +52,35 @@ def select(samples: Iterable[Sample], selection: Selection) -> Chosen:
         raise ConfigError(
             f"sample_budget is {selection.budget}", mend="give at least 1, or leave it out for all samples"
         )
-    tagged = [sample for sample in samples if _has_tag(sample.tags, selection.tags)]
+    known = samples if isinstance(samples, Sequence) else tuple(samples)
+    tagged = {row: sample.id for row, sample in enumerate(known) if _has_tag(sample.tags, selection.tags)}
     cutoff = None
     if selection.budget is not None and len(tagged) > selection.budget:
-        cutoff = sorted(_place(sample.id) for sample in tagged)[selection.budget - 1]
-    kept = tuple(sample for sample in tagged if selects(sample.id, sample.tags, selection, cutoff))
-    return Chosen(kept, selection, cutoff)
+        cutoff = sorted(map(_place, tagged.values()))[selection.budget - 1]
+    untagged = selection.model_copy(update={"tags": ()})
+    rows = array("q", (row for row, id_ in tagged.items() if selects(id_, (), untagged, cutoff)))
+    return Chosen(known if len(rows) == len(known) else Rows(known, rows), selection, cutoff)
+
+
+class Rows(Sequence[Sample]):
+    """Some rows of a sequence, each taken when it is asked for, so that none is held twice."""
+
+    def __init__(self, samples: Sequence[Sample], rows: array[int]) -> None:
+        self._samples, self._rows = samples, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(index, slice):
+            return Rows(self._samples, self._rows[index])
+        return self._samples[self._rows[index]]
 
 
 def selects(id_: str, tags: Sequence[str], selection: Selection, cutoff: str | None) -> bool:

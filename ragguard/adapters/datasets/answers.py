@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ragguard.adapters.addresses import DEFAULT_ACCESS, Access
 from ragguard.adapters.rowfiles import RowFile
+from ragguard.adapters.spooled import answer_spool
 from ragguard.core.fields import FieldMapping, Problem, shown
 from ragguard.core.rows import RowReader
 from ragguard.core.samples import Answer
 
 
-def load_answers(uri: str, fields: FieldMapping | None = None, access: Access = DEFAULT_ACCESS) -> dict[str, Answer]:
+def load_answers(uri: str, fields: FieldMapping | None = None, access: Access = DEFAULT_ACCESS) -> Mapping[str, Answer]:
     """Reads recorded answers.
 
     Args:
@@ -19,7 +22,7 @@ def load_answers(uri: str, fields: FieldMapping | None = None, access: Access = 
         access: What may be reached.
 
     Returns:
-        Sample id -> answer, in file order.
+        Sample id -> answer, in file order; read from disk when it is asked for.
 
     Raises:
         ConfigError: The address cannot be used, or the mapping is wrong.
@@ -28,7 +31,7 @@ def load_answers(uri: str, fields: FieldMapping | None = None, access: Access = 
         DatasetError: Rows are wrong or repeated, or there are none; `details` names up to 20.
     """
     file, reader = RowFile(uri, access), RowReader(fields)
-    found: dict[str, Answer] = {}
+    found = answer_spool()
     lines: dict[str, int] = {}
     for line, (id_, answer) in file.read(lambda row, _: reader.answer(row)):
         if id_ in found:

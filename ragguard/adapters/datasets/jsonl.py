@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ragguard.adapters.addresses import Access
 from ragguard.adapters.rowfiles import RowFile
+from ragguard.adapters.spooled import sample_spool
 from ragguard.core.fields import Problem, shown, shown_name
 from ragguard.core.rows import RowReader
 from ragguard.core.samples import Sample
@@ -21,12 +22,14 @@ class LoadedDataset:
 
     Attributes:
         uri: Its address, without secrets.
-        samples: All samples in file order.
+        samples: All samples in file order, each read from disk when it is asked for.
+        by_id: The same by id.
         digest: SHA-256 of its rows as they were written.
     """
 
     uri: str
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
+    by_id: Mapping[str, Sample]
     digest: str
 
     @property
@@ -70,7 +73,7 @@ class JsonlDataset(BaseModel):
         """
         reader, file = RowReader(self.fields), RowFile(self.uri, self.access)
         unseen = dict(reader.mapped)
-        samples: dict[str, Sample] = {}
+        samples = sample_spool()
 
         def convert(row: object, line: int) -> tuple[Sample, bool]:
             if unseen and isinstance(row, dict):
@@ -89,7 +92,7 @@ class JsonlDataset(BaseModel):
                 text = f"no row has {shown_name(column)}; correct the column's name, or remove the mapping"
                 file.note(None, Problem(f"pipeline.fields.{field}", text))
         file.finish("data set")
-        return LoadedDataset(uri=file.name, samples=tuple(samples.values()), digest=file.digest)
+        return LoadedDataset(uri=file.name, samples=samples.sequence(), by_id=samples, digest=file.digest)
 
 
 def _repeated(sample: Sample, first_line: int, *, own_id: bool) -> Problem:

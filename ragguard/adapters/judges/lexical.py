@@ -35,10 +35,12 @@ _IN_WORDS = {
 _HAN_NUMERAL = re.compile("[零一二两三四五六七八九十百]+")
 _HAN_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2}
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
+_REMEMBERED = 1024
+"""Texts: the passages of the samples in flight; long ones take tens of kilobytes each."""
 _HAN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_REMEMBERED)
 def numbers(text: str) -> tuple[Readings, ...]:
     """Numbers written in digits, in order, each with everything it may mean.
 
@@ -72,7 +74,7 @@ def _plain(digits: str, scale: Decimal) -> Decimal:
     return (Decimal(digits) * scale).normalize()
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_REMEMBERED)
 def held_numbers(text: str) -> Readings:
     """Every number that a text holds under any reading, small ones in words included."""
     found = {value for readings in numbers(text) for value in readings}
@@ -103,7 +105,7 @@ def foreign_numbers(claim: str, texts: Iterable[str]) -> bool:
     return any(not readings & held for readings in wanted)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_REMEMBERED)
 def grams(text: str) -> frozenset[str]:
     """Character n-grams: three characters of a spaced word with its borders, two of a run of Chinese or Japanese."""
     plain = unicodedata.normalize("NFC", folded(text))

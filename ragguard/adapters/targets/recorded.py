@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 from pydantic.json_schema import SkipJsonSchema
 
 from ragguard.adapters.targets.settings import TargetSettings
@@ -30,8 +31,8 @@ class RecordedTarget(TargetSettings):
     """
 
     type: Literal["recorded"] = "recorded"
-    answers: SkipJsonSchema[Mapping[str, Answer] | None] = Field(default=None, exclude=True, repr=False)
-    known_ids: SkipJsonSchema[frozenset[str]] = Field(default=frozenset(), exclude=True, repr=False)
+    answers: SkipValidation[SkipJsonSchema[Mapping[str, Answer] | None]] = Field(default=None, exclude=True, repr=False)
+    known_ids: SkipValidation[SkipJsonSchema[AbstractSet[str]]] = Field(default=frozenset(), exclude=True, repr=False)
 
     async def answer_all(self, samples: Sequence[Sample]) -> AsyncIterator[Answered]:
         """Yields each sample's recorded answer, in the order of the samples.
@@ -39,13 +40,17 @@ class RecordedTarget(TargetSettings):
         Raises:
             DatasetError: A sample has no answer, or an answer no sample; nothing is yielded then.
         """
-        found = {sample.id: self._answer(sample) for sample in samples}
-        missing = [sample.id for sample in samples if found[sample.id] is None]
-        unknown = [id_ for id_ in self.answers or () if id_ not in found and id_ not in self.known_ids]
+        asked: set[str] = set()
+        missing = []
+        for sample in samples:
+            asked.add(sample.id)
+            if sample.answer is None if self.answers is None else sample.id not in self.answers:
+                missing.append(sample.id)
+        unknown = [id_ for id_ in self.answers or () if id_ not in asked and id_ not in self.known_ids]
         if missing or unknown:
             raise self._mismatch(missing, unknown, len(samples))
         for sample in samples:
-            yield Answered(sample.id, found[sample.id])
+            yield Answered(sample.id, self._answer(sample))
 
     def _answer(self, sample: Sample) -> Answer | None:
         return sample.answer if self.answers is None else self.answers.get(sample.id)

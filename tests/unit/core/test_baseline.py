@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ragguard.core.baseline import Baseline, BaselineRun, independent, is_accepted, pinned_run
+from ragguard.core.tables import DigestTable
 from ragguard.core.runs import DatasetInfo, Event, EventKind, Fingerprint, Outcome, RunHead
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -69,7 +70,7 @@ def test_the_newest_pin_that_was_not_taken_back_counts() -> None:
 
 
 def run_with(name: str, answers: list[str]) -> BaselineRun:
-    return BaselineRun(head(name), {str(n): ("s", "p", answer) for n, answer in enumerate(answers)})
+    return BaselineRun(head(name), DigestTable({str(n): ("s", "p", answer) for n, answer in enumerate(answers)}))
 
 
 def test_runs_that_share_more_than_half_of_their_answers_count_as_one() -> None:
