@@ -44,10 +44,12 @@ def _told(reporting: Reporting, inputs: Inputs, context: GitHubContext) -> Repor
     if inputs.check is not None:
         reporting = _switched(reporting, GitHubCheck, GitHubCheck() if inputs.check else None, ("always",))
     if inputs.issue is not None:
-        reporting = _switched(reporting, GitHubIssue, _issue(inputs, context), ("on_regression",))
+        reporting = _switched(
+            reporting, GitHubIssue, _issue(inputs, context), ("on_regression",), keep=not inputs.issue
+        )
     if inputs.slack is not None:
         told = ("on_regression", "on_recovery", "on_error")
-        reporting = _switched(reporting, Slack, Slack(channel=inputs.slack), told)
+        reporting = _switched(reporting, Slack, Slack(channel=inputs.slack), told, keep=False)
     if context.without_secrets:
         reporting = _filtered(reporting, lambda one: not isinstance(one, _NEED_SECRETS))
     return reporting
@@ -63,13 +65,18 @@ def _issue(inputs: Inputs, context: GitHubContext) -> GitHubIssue | None:
 
 
 def _switched(
-    reporting: Reporting, kind: type[AnyNotifier], wanted: AnyNotifier | None, lists: tuple[str, ...]
+    reporting: Reporting,
+    kind: type[AnyNotifier],
+    wanted: AnyNotifier | None,
+    lists: tuple[str, ...],
+    *,
+    keep: bool = True,
 ) -> Reporting:
-    """Without the notifiers of a kind; or with one, where the config has none of it yet."""
+    """Without the notifiers of a kind; or with one: where the config has some, they are kept or give way to it."""
     if wanted is None:
         return _filtered(reporting, lambda one: not isinstance(one, kind))
     if any(isinstance(one, kind) for name in _LISTS for one in getattr(reporting, name)):
-        if kind in {GitHubComment, GitHubCheck}:
+        if keep:
             return reporting
         reporting = _filtered(reporting, lambda one: not isinstance(one, kind))
     return reporting.model_copy(update={name: (*getattr(reporting, name), wanted) for name in lists})
