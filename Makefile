@@ -9,11 +9,12 @@ DEMO := .ragguard/demo
 
 WORKFLOWS := .github/workflows/*.yml templates/workflows/*.yml
 
-$(SETUP): requirements.lock requirements-dev.lock pyproject.toml
+$(SETUP): requirements-uv.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("ragguard needs Python >= 3.11, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-uv.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $(SETUP)
 
 demo: $(SETUP)
@@ -55,6 +56,7 @@ lock: $(SETUP)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--extra all --group test --group lint --group real --group build --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	$(BIN)/python scripts/lock_one.py uv requirements-dev.lock requirements-uv.lock
 
 clean:
 	rm -rf $(VENV) .ragguard .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ragguard.core.baseline import Baseline, BaselineRun, independent, is_accepted, pinned_run
-from ragguard.core.tables import DigestTable
 from ragguard.core.runs import DatasetInfo, Event, EventKind, Fingerprint, Outcome, RunHead
+from ragguard.core.tables import DigestTable
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
