@@ -15,8 +15,8 @@ _LOOKED_AT = 50
 _READ_AT_MOST = 2 * MAX_RUNS
 
 
-def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: bool) -> Baseline:
-    """The newest accepted runs with independently generated answers, at most five.
+def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: bool, most: int = MAX_RUNS) -> Baseline:
+    """The newest accepted runs with independently generated answers, at most so many.
 
     Raises:
         StoreError: The store cannot be read, which is not the same as an empty one.
@@ -26,7 +26,7 @@ def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: 
         heads = store.heads(suite, branch=branch, before=context.before, limit=_LOOKED_AT)
         accepted = [head for head in heads if head.run_id != context.run_id and is_accepted(head, events)]
         if accepted:
-            return Baseline(independent(_read(store, accepted[:_READ_AT_MOST], carry_over=carry_over)))
+            return Baseline(independent(_read(store, accepted[:_READ_AT_MOST], carry_over=carry_over), most))
     return Baseline()
 
 

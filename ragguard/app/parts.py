@@ -18,7 +18,7 @@ from ragguard.app.load import (
     policy_of,
 )
 from ragguard.app.request import RunRequest
-from ragguard.core.baseline import Baseline
+from ragguard.core.baseline import MAX_RUNS, Baseline
 from ragguard.core.evaluation import Bench
 from ragguard.core.policy import GatePolicy
 from ragguard.core.ports import Store
@@ -73,5 +73,8 @@ def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) ->
     if request.baseline_run_id is not None:
         baseline = baselines.one_run(store, request.baseline_run_id, carry_over=policy.carry_over)
     else:
-        baseline = baselines.last_accepted(store, config.suite, request.context, carry_over=policy.carry_over)
+        most = MAX_RUNS if request.shard is None else 1  # a shard compares nothing, it only carries over
+        baseline = baselines.last_accepted(
+            store, config.suite, request.context, carry_over=policy.carry_over, most=most
+        )
     return Parts(golden, judge, embedder, bench, store, policy, baseline, said)

@@ -9,7 +9,6 @@ from ragguard.adapters.renderers import render_files
 from ragguard.adapters.runfiles import RunFolder
 from ragguard.adapters.spool import Selected, Spool
 from ragguard.adapters.spooled import answered_spool
-from ragguard.adapters.targets import Target
 from ragguard.app.deliver import Courier, recovered
 from ragguard.app.evaluate import Evaluation, ResultSink
 from ragguard.app.heads import head_of
@@ -19,6 +18,7 @@ from ragguard.app.parts import Parts, prepare
 from ragguard.app.progress import Progress
 from ragguard.app.request import RunRequest
 from ragguard.app.verdicts import Verdict, baseline_details, evaluate
+from ragguard.core import ports
 from ragguard.core.ports import Answered
 from ragguard.core.report import Report
 from ragguard.core.summary import summarize
@@ -59,7 +59,7 @@ async def _whole_run(request: RunRequest) -> tuple[Report, bool]:
     never mixed in one run, and answers are not asked for twice.
     """
     golden = load_golden(request.config, shard=request.shard, overridden=request.dataset_overridden)
-    target = build_target(request.config, golden, request.environment)
+    target = _target(request, golden)
     answers = answered_spool()
     notices = list(request.notices)
     while True:
@@ -91,10 +91,10 @@ class _Done:
     folder: RunFolder
 
 
-async def _attempt(request: RunRequest, parts: Parts, target: Target, answers: Spool[Answered]) -> _Done:
+async def _attempt(request: RunRequest, parts: Parts, target: ports.Target, answers: Spool[Answered]) -> _Done:
     """Gets the answers where there are none yet, evaluates them and writes the results as they come."""
     if not answers:
-        if target.type != "recorded":
+        if getattr(target, "type", None) != "recorded":
             await parts.judge.preflight()
         answered = target.answer_all(parts.golden.chosen.samples)
         await _take_in(answered, answers, parts.golden, request.progress)
@@ -102,9 +102,20 @@ async def _attempt(request: RunRequest, parts: Parts, target: Target, answers: S
     with folder.writing() as writer:
         evaluation = _evaluation(request, parts, answers, writer)
         verdict = await evaluate(evaluation, request, parts)
-        for result in baseline_details(verdict, evaluation, parts):
-            writer.write(result)
+        if request.shard is None:
+            for result in baseline_details(verdict, evaluation, parts):
+                writer.write(result)
     return _Done(evaluation, verdict, folder)
+
+
+def _target(request: RunRequest, golden: Golden) -> ports.Target:
+    """Where answers come from: the shards that have them, else what is configured."""
+    if request.shards is None:
+        return build_target(request.config, golden, request.environment)
+    request.shards.check(golden.info)
+    if request.config.pipeline.answers is not None and not request.shards.texts:
+        return build_target(request.config, golden, request.environment)
+    return request.shards.target
 
 
 def _fallback(request: RunRequest, parts: Parts) -> RunRequest | None:
@@ -138,12 +149,13 @@ def _evaluation(request: RunRequest, parts: Parts, answers: Mapping[str, Answere
         baseline=parts.baseline,
         would_select=parts.golden.chosen.would_take,
     )
+    executor: ports.Executor = request.config.executor
     return Evaluation(
         samples=Selected(parts.golden.by_id, ledger.asked),
         answers=answers,
         ledger=ledger,
         bench=parts.bench,
-        executor=request.config.executor,
+        executor=executor if request.shards is None else request.shards.executor(executor),
         sink=sink,
         store=parts.store,
         policy=parts.policy,
@@ -163,8 +175,9 @@ def _conclude(request: RunRequest, parts: Parts, done: _Done) -> tuple[Report, b
 
 
 def _save(report: Report, request: RunRequest, parts: Parts, verdict: Verdict) -> Report:
-    """Stores a whole run; one that cannot be stored stays in the output folder, and success becomes exit 4."""
-    if verdict.broken is not None or verdict.interrupted or not request.context.may_write_store:
+    """Stores a run, but no shard; one that cannot be stored stays in the output folder, and success becomes exit 4."""
+    unfit = verdict.broken is not None or verdict.interrupted or request.shard is not None
+    if unfit or not request.context.may_write_store:
         return report
     try:
         parts.store.save(report.head, report.results())

@@ -11,6 +11,7 @@ from ragguard.adapters.notifiers.patience import Patience
 from ragguard.app.config import Config
 from ragguard.app.context import RunContext
 from ragguard.app.progress import Progress, Silent
+from ragguard.app.shards import Shards
 
 
 def _now() -> datetime:
@@ -26,6 +27,7 @@ class RunRequest:
         output: Where run.json, samples.jsonl and the reports go.
         environment: Environment variables that adapters may need.
         shard: `k/n`, only that part of the data set.
+        shards: The parts in which the run was evaluated; they are put together instead of evaluating it.
         dataset_overridden: The data set is not the suite's own: the run is never accepted by itself.
         baseline_run_id: Compare with this run instead of the last accepted ones.
         notices: What a reader must know before all else.
@@ -40,6 +42,7 @@ class RunRequest:
     output: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     shard: str | None = None
+    shards: Shards | None = None
     dataset_overridden: bool = False
     baseline_run_id: str | None = None
     use_cache: bool = True

@@ -11,6 +11,7 @@ from ragguard.app.comparison import compare
 from ragguard.app.evaluate import Evaluation
 from ragguard.app.parts import Parts
 from ragguard.app.request import RunRequest
+from ragguard.app.shards import shard_decision
 from ragguard.core.decisions import Decision, merge_decisions
 from ragguard.core.gate import step
 from ragguard.core.runs import Comparison
@@ -47,6 +48,8 @@ async def evaluate(evaluation: Evaluation, request: RunRequest, parts: Parts) ->
     try:
         await evaluation.candidate()
         await evaluation.rescore_baseline()
+        if request.shard is not None:
+            return Verdict(shard_decision(request.shard, evaluation.ledger.evidence()), Comparison())
         decision, evidence = await evaluation.decide()
         decision = await _against_pinned(decision, evaluation, request, parts)
     except OutsideWorldError as error:

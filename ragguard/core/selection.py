@@ -100,7 +100,12 @@ def selects(id_: str, tags: Sequence[str], selection: Selection, cutoff: str | N
     if selection.shard is None:
         return True
     number, count = parse_shard(selection.shard)
-    return int(_hash("shard", id_), 16) % count == number - 1
+    return shard_number(id_, count) == number
+
+
+def shard_number(id_: str, count: int) -> int:
+    """The shard, from 1, that a sample belongs to."""
+    return int(_hash("shard", id_), 16) % count + 1
 
 
 def parse_shard(text: str) -> tuple[int, int]:

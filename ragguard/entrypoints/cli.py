@@ -16,6 +16,7 @@ from ragguard.errors import ExitCode, RagguardError
 _COMMANDS = {
     "init": "Write ragguard.yaml, an example golden set and the GitHub workflows.",
     "run": "Evaluate, compare with the baseline, decide, report: the whole job.",
+    "merge": "Put the shards of one run together, then compare, decide, report.",
     "validate": "Check config and data set, estimate calls and cost; nothing is called.",
     "compare": "The gate alone, on two saved runs, offline.",
     "report": "Render a saved run again.",
