@@ -44,7 +44,19 @@ def test_help_imports_nothing_heavy() -> None:
     )
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert "click" in imported
-    heavy = {"litellm", "google", "boto3", "botocore", "scipy", "numpy", "openai", "httpx", "jinja2", "pydantic", "obstore"}
+    heavy = {
+        "litellm",
+        "google",
+        "boto3",
+        "botocore",
+        "scipy",
+        "numpy",
+        "openai",
+        "httpx",
+        "jinja2",
+        "pydantic",
+        "obstore",
+    }
     assert not imported & heavy
 
 
@@ -86,7 +98,9 @@ def test_validate_names_a_missing_key_and_an_unknown_price(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     text = (folder / "ragguard.yaml").read_text(encoding="utf-8")
-    (folder / "ragguard.yaml").write_text(text.replace("model: offline", "model: openai/no-such-model"), encoding="utf-8")
+    (folder / "ragguard.yaml").write_text(
+        text.replace("model: offline", "model: openai/no-such-model"), encoding="utf-8"
+    )
     said = ragguard("validate", "--answers", "good.jsonl")
     assert said.code == 0
     assert "cost: unknown" in said.out

@@ -1,6 +1,6 @@
 """Flow control of one judge: how many calls at once and how fast, when to try again, and when to stop for good.
 
-The number of calls at once adapts: each success raises it a little, each 429 or time-out halves it. The first call
+The number of calls at once adapts: each success raises it a little, a 429 or time-out lowers it by a third. The first call
 goes alone: until one has succeeded, nothing else is spent. Time is the event loop's, so that tests can bend it.
 """
 
@@ -216,7 +216,7 @@ class Flow:
 
     def _learn(self, trouble: TroubleError, started: float, now: float) -> None:
         if trouble.kind in {"rate_limited", "timeout"}:
-            self.slots.halve(started, now)
+            self.slots.lower(started, now)
         if trouble.retry_after_s is not None and trouble.kind in PASSING:
             if trouble.retry_after_s > self.limits.call_deadline_s:
                 told = f"asks to wait {trouble.retry_after_s:.0f} s"

@@ -16,6 +16,7 @@ from ragguard.adapters.judges.engine import Engine
 from ragguard.adapters.judges.flow import Flow, Limits
 from ragguard.adapters.judges.prompts import Prompts
 from ragguard.adapters.judges.provider import Facts, close_clients, facts
+from ragguard.adapters.judges.reachable import await_server
 from ragguard.core.digests import digest
 from ragguard.core.runs import Observed
 from ragguard.core.scores import JudgeRequest, Judgment
@@ -241,6 +242,8 @@ class LiteLLMJudge(_Settings):
         return engine
 
     async def _build(self) -> Engine:
+        if self.api_base is not None:
+            await await_server(self._who(), self.api_base, self._limits().proving_s)
         known = await self.facts()
         self._check_price(known)
         price = None

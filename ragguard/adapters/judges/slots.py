@@ -8,6 +8,8 @@ from collections import deque
 from aiolimiter import AsyncLimiter
 
 _TPM_SLICE_S = 15.0
+_LOWERED_TO = 0.7
+_CAREFUL = 0.1
 
 
 class Slots:
@@ -24,6 +26,7 @@ class Slots:
         self.in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._lowered_at = -1.0
+        self._step = 1.0
 
     @property
     def waiting(self) -> int:
@@ -55,14 +58,19 @@ class Slots:
         self._wake()
 
     def raise_limit(self) -> None:
-        """One success: the limit grows by one for each full round of calls."""
-        self.limit = min(float(self._most), self.limit + 1 / self.limit)
+        """One success: the limit grows by one for each full round of calls, and slowly at first after it was lowered.
+
+        Just below the limit at which a provider refuses, every probe costs a pause.
+        """
+        self.limit = min(float(self._most), self.limit + self._step / self.limit)
+        self._step = min(1.0, self._step * (1 + _CAREFUL / self.limit))
         self._wake()
 
-    def halve(self, started_at: float, now: float) -> None:
-        """One sign of overload; calls that had started before the last halving tell nothing new."""
+    def lower(self, started_at: float, now: float) -> None:
+        """One sign of overload; calls that had started before the limit was last lowered tell nothing new."""
         if started_at >= self._lowered_at:
-            self.limit = max(1.0, self.limit / 2)
+            self.limit = max(1.0, self.limit * _LOWERED_TO)
+            self._step = _CAREFUL
             self._lowered_at = now
 
     def _wake(self) -> None:

@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import random
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from ragguard.core.ports import Judge
 from ragguard.core.scores import Judgment, judgment_key
 from ragguard.core.tasks import Task, questions_task
 from tests.fakes.judging import ScriptedJudge
+from tests.unit.adapters.judges.cache_writer import AT_ONCE
 
 ROOT = Path(__file__).parents[4]
 GOOD = {"noncommittal": False, "questions": ["学费是多少？"]}
@@ -214,19 +219,33 @@ def test_an_entry_that_does_not_answer_is_asked_again(tmp_path: Path, change) ->
     asyncio.run(story())
 
 
-def test_two_processes_write_one_file(tmp_path: Path) -> None:
-    def process(first: int) -> "subprocess.Popen[str]":
-        command = [
-            sys.executable,
-            "-m",
-            "tests.unit.adapters.judges.cache_writer",
-            str(tmp_path / "c"),
-            str(first),
-            "150",
-        ]
-        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def process(*arguments: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.unit.adapters.judges.cache_writer", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    pair = [process(0), process(100)]
+
+def test_a_run_that_is_killed_pays_again_only_for_what_was_in_flight(tmp_path: Path) -> None:
+    chance, paid, kills = random.Random(4), tmp_path / "paid", 5
+    paid.touch()
+    for kill in range(kills):
+        goal = min(150, len(paid.read_text().splitlines()) + chance.randint(1, 40))
+        with process(tmp_path / "c", 0, 200, paid) as running:
+            while running.poll() is None and len(paid.read_text().splitlines()) < goal:
+                time.sleep(0.002)
+            running.kill()
+            running.communicate()
+        assert running.returncode == -signal.SIGKILL, f"kill {kill} came too late"
+    with process(tmp_path / "c", 0, 200, paid) as last:
+        out, err = last.communicate(timeout=60)
+    assert last.returncode == 0, err
+    assert len(out.split()) == 1  # no notices
+    lines = Counter(paid.read_text().splitlines())
+    assert len(lines) == 200
+    assert lines.total() - 200 <= kills * AT_ONCE
+
+
+def test_two_processes_write_one_file(tmp_path: Path) -> None:
+    pair = [process(tmp_path / "c", 0, 150), process(tmp_path / "c", 100, 150)]
     told = [one.communicate(timeout=60) for one in pair]
     assert [one.returncode for one in pair] == [0, 0], told
     called = [int(out.split()[0]) for out, _ in told]

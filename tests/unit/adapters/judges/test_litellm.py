@@ -222,8 +222,15 @@ def test_a_dead_judge_is_one_clear_sentence() -> None:
     with pytest.raises(JudgeError) as caught:
         triad(subject, 20)
     first, *rest = str(caught.value).splitlines()
-    assert first == f"judge openai/judge at http://{HOST}:{port}/v1 does not answer (Connection error.)"
+    assert first.startswith(f"judge openai/judge at http://{HOST}:{port}/v1 does not answer (")
     assert len(rest) == 1
+
+
+def test_a_judge_that_dies_before_its_first_reply_is_given_up() -> None:
+    with judge_server(dead_after=0) as server:
+        with pytest.raises(JudgeError, match=r"does not answer \(Connection error"):
+            triad(judge(server), 20)
+        assert server.stats.most_in_flight <= 1
 
 
 def test_no_key_reaches_logs_or_messages(

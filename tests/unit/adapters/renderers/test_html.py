@@ -145,7 +145,9 @@ def test_a_full_page_keeps_the_fallen_samples_and_says_what_it_leaves_out() -> N
     rows = data_of(page)["samples"]
     with_texts = [row for row in rows if "answer" in row]
     assert [row["line"] for row in with_texts[:10]] == [detail.entry.line for detail in report.regressed]
-    said = re.search(r"The texts of (\d+) samples are left out of this page: they stand in the run's samples.jsonl", page)
+    said = re.search(
+        r"The texts of (\d+) samples are left out of this page: they stand in the run's samples.jsonl", page
+    )
     assert said is not None
     assert int(said[1]) == len(rows) - len(with_texts) > 0
     gone = re.search(r"(\d+) samples left out altogether: all stand", page)
