@@ -1,7 +1,7 @@
 """Flow control of one judge: how many calls at once and how fast, when to try again, and when to stop for good.
 
-The number of calls at once adapts: each success raises it a little, a 429 or time-out lowers it by a third. The first call
-goes alone: until one has succeeded, nothing else is spent. Time is the event loop's, so that tests can bend it.
+The number of calls at once adapts: each success raises it a little, a 429 or time-out lowers it by a third. The first
+call goes alone: until one has succeeded, nothing else is spent. Time is the event loop's, so that tests can bend it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
 from ragguard.adapters.judges.slots import Pace, Slots
 from ragguard.adapters.judges.troubles import FATAL, PASSING, TroubleError
@@ -20,7 +20,7 @@ from ragguard.errors import JudgeError
 
 T = TypeVar("T")
 
-_WAIT = wait_random_exponential(multiplier=0.5, min=0.1, max=20)
+_LONGEST_WAIT = wait_exponential(multiplier=1, min=1, max=20)
 _MOST_TRIES = 8
 
 
@@ -36,7 +36,8 @@ class Limits:
         run_deadline_s: Seconds from the first call after which no further one is sent; None: no limit.
         proving_s: Seconds in which the first call must succeed, once it has failed.
         down_after_s: Seconds without any success, failures only, after which the judge counts as down.
-        down_after_failures: As many failures in a row must have been seen by then.
+        down_after_failures: As many failures in a row must have been seen by then,
+        down_after_calls: and of as many different calls: one call that always fails is that call's failure.
         rejections: Calls in a row that may be refused as wrong before one has succeeded.
     """
 
@@ -48,6 +49,7 @@ class Limits:
     proving_s: float = 5.0
     down_after_s: float = 30.0
     down_after_failures: int = 8
+    down_after_calls: int = 3
     rejections: int = 8
 
 
@@ -69,6 +71,7 @@ class Breaker:
     proved: bool = False
     open: JudgeError | None = None
     _failures: int = 0
+    _failing: set[object] = field(default_factory=set)
     _rejections: int = 0
     _failing_since: float | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -82,10 +85,11 @@ class Breaker:
         """A call gave a reply."""
         self.proved = True
         self._failures = self._rejections = 0
+        self._failing.clear()
         self._failing_since = None
 
-    def failed(self, trouble: TroubleError, now: float) -> None:
-        """A call gave no reply."""
+    def failed(self, call: object, trouble: TroubleError, now: float) -> None:
+        """A call gave no reply, for the first time or again."""
         if trouble.kind == "denied" and self.missing_keys:
             self.stop("has no key", f"set {' or '.join(self.missing_keys)} in the environment", trouble.message)
         elif trouble.kind in FATAL:
@@ -95,16 +99,21 @@ class Breaker:
             if self._rejections >= self.limits.rejections:
                 self.stop("refuses every call", "check model, api_base and parameters of `judge`", trouble.message)
         elif trouble.kind in PASSING and trouble.kind != "rate_limited":
-            self._count(trouble, now)
+            self._count(call, trouble, now)
 
-    def _count(self, trouble: TroubleError, now: float) -> None:
+    def _count(self, call: object, trouble: TroubleError, now: float) -> None:
         self._failures += 1
+        self._failing.add(call)
         self._failing_since = now if self._failing_since is None else self._failing_since
         lasted = now - self._failing_since
         if not self.proved and (trouble.kind == "timeout" or lasted >= self.limits.proving_s):
             mend = "check that it runs, and `api_base`, `timeout` and the network"
             self.stop("does not answer", mend, trouble.message)
-        elif self._failures >= self.limits.down_after_failures and lasted >= self.limits.down_after_s:
+        elif (
+            self._failures >= self.limits.down_after_failures
+            and len(self._failing) >= self.limits.down_after_calls
+            and lasted >= self.limits.down_after_s
+        ):
             told = f"{self._failures} calls in a row failed within {lasted:.0f} s"
             self.stop(f"is down: {told}", "run again later: what is done is kept", trouble.message)
 
@@ -178,9 +187,9 @@ class Flow:
             sleep=self._sleep,
             reraise=True,
         )
-        return await retrying(self._once, send, tokens)
+        return await retrying(self._once, object(), send, tokens)
 
-    async def _once(self, send: Callable[[], Awaitable[T]], tokens: int) -> T:
+    async def _once(self, call: object, send: Callable[[], Awaitable[T]], tokens: int) -> T:
         loop = asyncio.get_running_loop()
         await self.slots.acquire()
         try:
@@ -189,7 +198,7 @@ class Flow:
             try:
                 result = await send()
             except TroubleError as trouble:
-                self._learn(trouble, started, loop.time())
+                self._learn(call, trouble, started, loop.time())
                 raise
             self._succeeded()
             return result
@@ -214,7 +223,7 @@ class Flow:
             self.slots.open()
         self.breaker.succeeded()
 
-    def _learn(self, trouble: TroubleError, started: float, now: float) -> None:
+    def _learn(self, call: object, trouble: TroubleError, started: float, now: float) -> None:
         if trouble.kind in {"rate_limited", "timeout"}:
             self.slots.lower(started, now)
         if trouble.retry_after_s is not None and trouble.kind in PASSING:
@@ -222,14 +231,15 @@ class Flow:
                 told = f"asks to wait {trouble.retry_after_s:.0f} s"
                 self.breaker.stop(told, "run again then, or use another judge; what is done is kept", trouble.message)
             self._resume_at = max(self._resume_at, now + trouble.retry_after_s)
-        self.breaker.failed(trouble, now)
+        self.breaker.failed(call, trouble, now)
         self.breaker.check()
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TroubleError) and error.retry_after_s is not None:
             return 0.0  # `_until_allowed` waits, for all calls alike
-        return min(_WAIT(state), self.breaker.patience(asyncio.get_running_loop().time()))
+        wait = self._chance.uniform(0.1, _LONGEST_WAIT(state))
+        return min(wait, self.breaker.patience(asyncio.get_running_loop().time()))
 
     def _is_enough(self, state: RetryCallState, deadline: float) -> bool:
         error = state.outcome.exception() if state.outcome else None

@@ -139,6 +139,15 @@ def test_one_call_that_keeps_failing_is_given_up_and_the_others_are_not() -> Non
     assert isinstance(failed, TroubleError)
 
 
+def test_one_bad_call_at_the_very_end_does_not_bring_the_run_down() -> None:
+    async def story() -> list[object]:
+        judge = flow()
+        await many(judge, Provider(), 5)
+        return await many(judge, Provider(always("overloaded"), latency=10.0), 2)
+
+    assert all(isinstance(result, TroubleError) for result in run(story()))
+
+
 def test_retry_after_is_obeyed_by_all_calls() -> None:
     def script(number: int, now: float) -> TroubleError | None:
         return TroubleError("rate_limited", "slow down", 20.0) if number == 3 else None
