@@ -13,7 +13,7 @@ $(SETUP): requirements-uv.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("ragguard needs Python >= 3.11, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-uv.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $(SETUP)
 
@@ -48,6 +48,10 @@ test-real: $(SETUP)
 # Builds the action's image without a Docker daemon and runs it as GitHub's runner does; needs root.
 image-test:
 	scripts/image_test.sh
+
+# Each peer is installed by name into an environment of its own; give options in BENCH, such as BENCH="--samples 10".
+bench: $(SETUP)
+	@$(BIN)/python benchmarks/peers $(BENCH)
 
 # The lock files hold hashes and no address of any index.
 lock: $(SETUP)
