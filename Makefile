@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 DEMO := .ragguard/demo
 
+# Compiled modules are kept: LiteLLM takes many seconds to import without them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast test-real image-test lint lint-workflows types bench lock clean
 
 WORKFLOWS := .github/workflows/*.yml templates/workflows/*.yml
@@ -13,7 +16,7 @@ $(SETUP): requirements-uv.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("ragguard needs Python >= 3.11, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-uv.lock
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $(SETUP)
 
