@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -82,6 +82,21 @@ class CloudFolder:
             ObjectError: It cannot be written.
         """
         self._put(key, data.read_bytes() if isinstance(data, Path) else data, "create")
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes objects; one that is not there is no error.
+
+        Raises:
+            ObjectError: One cannot be removed.
+        """
+        import obstore
+
+        try:
+            obstore.delete(self._store, list(keys))
+        except FileNotFoundError:
+            return
+        except _errors() as error:
+            self._fail(error, keys[0], "remove")
 
     def _put(self, key: str, data: bytes | Path, mode: Any) -> None:
         import obstore

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,6 +73,19 @@ class LocalFolder:
             ObjectError: It cannot be written.
         """
         self._place(key, data, _link_or_copy)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes files; one that is not there is no error.
+
+        Raises:
+            ObjectError: One cannot be removed.
+        """
+        for key in keys:
+            path = self._path(key)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise _translated(error, path, "remove") from None
 
     def _place(self, key: str, data: bytes | Path, name: Callable[[Path, Path], object]) -> None:
         path = self._path(key)

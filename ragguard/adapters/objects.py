@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -35,6 +35,10 @@ class Folder(Protocol):
 
     def create(self, key: str, data: bytes | Path) -> None:
         """Writes a new file whole or not at all; ObjectExistsError where it is there."""
+        ...
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Removes files; one that is not there is no error."""
         ...
 
 

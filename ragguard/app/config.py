@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from ragguard.adapters.embedders import EmbedderConfig
-from ragguard.adapters.executors.local import LocalExecutor
+from ragguard.adapters.executors import ExecutorConfig, LocalExecutor
 from ragguard.adapters.judges.budget import Budget
 from ragguard.adapters.judges.litellm import LiteLLMJudge
 from ragguard.adapters.judges.offline import OfflineJudge
@@ -161,6 +161,6 @@ class Config(Settings):
     baseline: Baseline = Baseline()
     cache: Cache = Cache()
     budget: Budget = Budget()
-    executor: LocalExecutor = LocalExecutor()
+    executor: ExecutorConfig = LocalExecutor()
     reporting: Reporting = Reporting()
     templates: str | None = Field(default=None, description="Folder whose templates win over the ones of ragguard.")

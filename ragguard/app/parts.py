@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragguard.adapters.embedders import BatchingEmbedder
 from ragguard.adapters.stores import BigQueryStore
 from ragguard.app import baselines
+from ragguard.app.bench_kit import Kit
 from ragguard.app.load import (
     Golden,
     JudgeParts,
@@ -63,7 +64,8 @@ def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) ->
     """
     config = request.config
     policy = policy_of(config)
-    judge = build_judge(config, request.folder, use_cache=request.use_cache and policy.carry_over)
+    use_cache = request.use_cache and policy.carry_over and config.cache.enabled
+    judge = build_judge(config, request.folder, use_cache=use_cache)
     said = [*notices, *judge.notices]
     embedder = build_embedder(config, request.environment, said)
     bench = build_bench(config, judge.judge, embedder)
@@ -77,4 +79,8 @@ def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) ->
         baseline = baselines.last_accepted(
             store, config.suite, request.context, carry_over=policy.carry_over, most=most
         )
+    bench = replace(
+        bench,
+        kit=Kit.of(config, bench.metrics, embedder, request.folder, use_cache=use_cache, ledger=judge.budget),
+    )
     return Parts(golden, judge, embedder, bench, store, policy, baseline, said)

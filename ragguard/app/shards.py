@@ -139,7 +139,7 @@ class Shards:
         """Whether every shard judged the answers of a stored run again, in these metrics."""
         for run in self.runs:
             found = next(iter(Streams((run,), side).of(0)), None)
-            if found is None or {score.metric for score in found.scores} != metrics:
+            if found is None or frozenset(score.metric for score in found.scores) != metrics:
                 return False
         return True
 

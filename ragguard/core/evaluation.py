@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragguard.core.digests import digest
+from ragguard.core.elsewhere import BenchKit
 from ragguard.core.metrics.base import Metric
 from ragguard.core.ports import Embedder, Judge, TaskFailedError, Vectors
 from ragguard.core.runs import Fingerprint
@@ -19,12 +20,17 @@ from ragguard.errors import EmbedderError, RagguardError
 
 @dataclass(frozen=True)
 class Bench:
-    """All that evaluating needs besides the work: metrics, judge, embedder."""
+    """All that evaluating needs besides the work: metrics, judge, embedder.
+
+    Attributes:
+        kit: Builds the same bench in other processes; None where it can be used in this one only.
+    """
 
     metrics: tuple[Metric, ...]
     judge: Judge
     embedder: Embedder
     store_text: bool = True
+    kit: BenchKit | None = None
 
     def fingerprint(self, metric: Metric) -> Fingerprint:
         """What decides a metric's values apart from the data; only what that metric uses."""
