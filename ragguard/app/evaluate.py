@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -39,6 +39,7 @@ class Evaluation:
         answers: The candidate's answers by id.
         looks: The looks that were made.
         rescored: By metric, what had changed where the baseline was judged again.
+        reanswer: Asks the live target anew, where each look is to have answers of its own.
     """
 
     samples: Mapping[str, Sample]
@@ -53,6 +54,7 @@ class Evaluation:
     meter: UsageMeter = field(default_factory=UsageMeter)
     looks: list[LookRequest] = field(default_factory=list)
     rescored: dict[str, str] = field(default_factory=dict)
+    reanswer: Callable[[Sequence[Sample]], AsyncIterator[Answered]] | None = None
 
     async def candidate(self) -> None:
         """Look 1 of the candidate."""
@@ -98,7 +100,12 @@ class Evaluation:
         evidence: dict[str, MetricEvidence],
         session: str,
     ) -> dict[str, MetricEvidence]:
-        work = plans.look(request, self.ledger, self.samples, self.answers, session, self._stored)
+        fresh = await self._fresh_answers(request)
+
+        def answer_of(id_: str, repeat: int) -> Answered:
+            return fresh.get((id_, repeat)) or self.answers[id_]
+
+        work = plans.look(request, self.ledger, self.samples, answer_of, session, self._stored)
         if isinstance(work, str):
             return blocked(evidence, request, work)
         scores = plans.LookScores(request, work)
@@ -107,6 +114,19 @@ class Evaluation:
         await self._evaluate(f"look {request.look}", work.items(), work.count, scores.add)
         self.looks.append(request)
         return scores.pooled(evidence)
+
+    async def _fresh_answers(self, request: LookRequest) -> dict[tuple[str, int], Answered]:
+        """New answers for each repeat of a look, where they are wanted; one that fails is that judgment's failure."""
+        fresh: dict[tuple[str, int], Answered] = {}
+        if self.reanswer is None:
+            return fresh
+        for repeat, ids in sorted(plans.to_answer_again(request).items()):
+            self.progress.start(f"look {request.look}: answer again", len(ids))
+            async for one in self.reanswer([self.samples[id_] for id_ in sorted(ids)]):
+                fresh[one.id, repeat] = one
+                self.progress.advance()
+            self.progress.stop()
+        return fresh
 
     def _stored(self, run_id: str, ids: frozenset[str]) -> Mapping[str, SampleResult]:
         found = result_spool()

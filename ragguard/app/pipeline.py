@@ -100,7 +100,7 @@ async def _attempt(request: RunRequest, parts: Parts, target: ports.Target, answ
         await _take_in(answered, answers, parts.golden, request.progress)
     folder = RunFolder(request.output)
     with folder.writing() as writer:
-        evaluation = _evaluation(request, parts, answers, writer)
+        evaluation = _evaluation(request, parts, target, answers, writer)
         verdict = await evaluate(evaluation, request, parts)
         if request.shard is None:
             for result in baseline_details(verdict, evaluation, parts):
@@ -141,7 +141,9 @@ async def _take_in(
             answers[sample.id] = Answered(sample.id, None, "the target gave no answer")
 
 
-def _evaluation(request: RunRequest, parts: Parts, answers: Mapping[str, Answered], sink: ResultSink) -> Evaluation:
+def _evaluation(
+    request: RunRequest, parts: Parts, target: ports.Target, answers: Mapping[str, Answered], sink: ResultSink
+) -> Evaluation:
     ledger = Ledger(
         asked=asked_samples(parts.golden.chosen.samples),
         traits=traits_of(parts.bench.metrics),
@@ -160,6 +162,7 @@ def _evaluation(request: RunRequest, parts: Parts, answers: Mapping[str, Answere
         store=parts.store,
         policy=parts.policy,
         progress=request.progress,
+        reanswer=target.answer_all if parts.policy.reanswer and getattr(target, "type", None) != "recorded" else None,
     )
 
 

@@ -70,13 +70,15 @@ class LookWork:
 
 
 StoredTexts = Callable[[str, frozenset[str]], Mapping[str, SampleResult]]
+AnswerOf = Callable[[str, int], Answered]
+"""Gives a sample's answer for a repeat index; 0 is look 1's, later ones may be generated anew."""
 
 
 def look(
     request: LookRequest,
     ledger: Ledger,
     samples: Mapping[str, Sample],
-    answers: Mapping[str, Answered],
+    answer_of: AnswerOf,
     session: str,
     stored: StoredTexts,
 ) -> LookWork | str:
@@ -86,7 +88,7 @@ def look(
         request: What the gate asked for.
         ledger: The candidate beside the baseline.
         samples: The candidate's samples by id.
-        answers: The candidate's answers by id.
+        answer_of: The candidate's answers.
         session: The looks' session.
         stored: Gives a run's stored results of some ids, as far as they hold texts.
     """
@@ -97,21 +99,32 @@ def look(
     wanted = _wanted(request, anchors)
     texts = _texts(wanted, stored)
     for id_, side, _ in wanted:
-        if side == CANDIDATE and answers[id_].answer is None:
+        if side == CANDIDATE and answer_of(id_, 0).answer is None:
             return "the candidate's answers are not at hand (store_text: false)"
         if side != CANDIDATE and id_ not in texts[side]:
             return f"run {side} does not hold the text of its answers (store_text: false)"
 
     def items() -> Iterator[WorkItem]:
         for id_, side, repeat in sorted(wanted, key=lambda one: (one[0], one[2], one[1])):
-            if side == CANDIDATE:
-                sample, answer = samples[id_], answers[id_].answer
-            else:
-                sample, answer = _texts_of(texts[side][id_])
             metrics = frozenset(wanted[id_, side, repeat])
-            yield WorkItem(sample, answer, side=side, metrics=metrics, repeat=repeat, session=session)
+            if side == CANDIDATE:
+                found = answer_of(id_, repeat)
+                sample, answer, failure = samples[id_], found.answer, found.failure
+            else:
+                (sample, answer), failure = _texts_of(texts[side][id_]), None
+            yield WorkItem(sample, answer, failure, side=side, metrics=metrics, repeat=repeat, session=session)
 
     return LookWork(items, len(wanted), anchors)
+
+
+def to_answer_again(request: LookRequest) -> dict[int, set[str]]:
+    """By repeat index, the samples that a look judges the candidate's answers of."""
+    first = FIRST_REPEAT[request.look]
+    ids: dict[int, set[str]] = defaultdict(set)
+    for plan in request.metrics.values():
+        for repeat in range(first, first + plan.candidate_repeats):
+            ids[repeat].update(plan.ids)
+    return ids
 
 
 Wanted = Mapping[tuple[str, str, int], set[str]]

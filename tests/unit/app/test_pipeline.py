@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ragguard.core.report import Report
 from ragguard.errors import ConfigError, DatasetError, ExitCode, StoreError, TemplateError
 from tests.fakes.small_runs import CONFIG, SmallRuns, answer_rows, golden_rows, write_rows
 
@@ -227,3 +228,35 @@ def test_a_broken_template_of_the_user_is_named(runs: SmallRuns) -> None:
     (runs.folder / "mine" / "report.md.j2").write_text("{{ nonsense", encoding="utf-8")
     with pytest.raises(TemplateError, match=r"report\.md\.j2"):
         runs.run(overrides={"templates": "mine"})
+
+
+APP = """
+calls = {}
+def answer(question):
+    calls[question] = calls.get(question, 0) + 1
+    return question + (" It is 9876543." if WORSE and calls[question] in WHEN else "")
+"""
+
+
+def live(runs: SmallRuns, *, worse: bool, when: str, reanswer: bool) -> Report:
+    """Runs a live app that invents a fact at some of its calls for a question."""
+    name = f"app_{worse}_{reanswer}_{runs.count}_{len(when)}"
+    (runs.folder / f"{name}.py").write_text(f"WORSE, WHEN = {worse}, {when}\n{APP}", encoding="utf-8")
+    target = {"type": "python", "callable": f"{name}:answer", "folder": str(runs.folder)}
+    changes = {"pipeline.answers": None, "pipeline.target": target}
+    config = CONFIG + f"gate: {{reanswer: {str(reanswer).lower()}, on_inconclusive: warn}}\n"
+    return runs.run_as_it_is(config=config, overrides=changes)
+
+
+def test_a_bad_answer_that_does_not_come_again_is_forgiven_when_looks_ask_anew(runs: SmallRuns) -> None:
+    live(runs, worse=False, when="()", reanswer=True)
+    unlucky = live(runs, worse=True, when="(1,)", reanswer=True)
+    assert unlucky.head.metrics["faithfulness"].look > 1
+    assert unlucky.head.outcome == "passed"
+    judged_as_it_was = live(runs, worse=True, when="(1,)", reanswer=False)
+    assert judged_as_it_was.exit_code == ExitCode.REGRESSION
+
+
+def test_a_drop_that_comes_again_fails_with_new_answers_too(runs: SmallRuns) -> None:
+    live(runs, worse=False, when="()", reanswer=True)
+    assert live(runs, worse=True, when="range(99)", reanswer=True).exit_code == ExitCode.REGRESSION
