@@ -48,17 +48,25 @@ class Traits:
     aggregate: Literal["mean", "p50", "p95"]
 
 
-def asked_samples(samples: Iterable[Sample]) -> dict[str, Asked]:
-    """By id, in order; samples are clustered by conversation where any two share one."""
-    asked: dict[str, Asked] = {}
-    conversations: set[str] = set()
-    for sample in samples:
-        cluster = conversation_of(sample)
-        conversations.add(cluster)
-        asked[sys.intern(sample.id)] = Asked(sample_digest(sample), sample.line, cluster)
-    if len(conversations) == len(asked):
-        return {id_: replace(one, cluster=None) for id_, one in asked.items()}
-    return asked
+def cluster_of(sample: Sample, cluster_by: str) -> str | None:
+    """What a sample shares with others, by `gate.cluster_by`; None where samples are taken as independent.
+
+    A sample that shares nothing is a cluster of its own.
+    """
+    if cluster_by == "conversation":
+        return conversation_of(sample)
+    if cluster_by.startswith("tag:"):
+        prefix = cluster_by.removeprefix("tag:")
+        return next((tag for tag in sample.tags if tag.startswith(prefix)), f"sample {sample.id}")
+    return None
+
+
+def asked_samples(samples: Iterable[Sample], cluster_by: str = "none") -> dict[str, Asked]:
+    """By id, in order, with their clusters."""
+    return {
+        sys.intern(sample.id): Asked(sample_digest(sample), sample.line, cluster_of(sample, cluster_by))
+        for sample in samples
+    }
 
 
 def traits_of(metrics: Sequence[Metric]) -> dict[str, Traits]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragguard.app.comparison import compare
 from ragguard.app.heads import coverage, summaries
-from ragguard.app.ledger import Asked, Ledger, Traits, conversation_of
+from ragguard.app.ledger import Asked, Ledger, Traits, cluster_of
 from ragguard.core.baseline import Baseline, BaselineRun
 from ragguard.core.decisions import Decision
 from ragguard.core.gate import step
@@ -54,7 +54,7 @@ def compare_saved(base: SavedRun, candidate: SavedRun, policy: GatePolicy, *, pu
     """
     policy = policy.model_copy(update={"looks": 1})
     baseline = BaselineRun.of(base.head, base.results(), carry_over=False)
-    results = list(_light(candidate.first_looks()))
+    results = list(_light(candidate.first_looks(), policy.cluster_by))
     if not baseline.digests.keys() & {result.id for result, _ in results}:
         raise RunFileError(
             f"{base.head.run_id} and {candidate.head.run_id} have no sample in common",
@@ -90,19 +90,17 @@ def _both(base: SavedRun, candidate: SavedRun) -> Iterator[SampleResult]:
         yield result.model_copy(update={"side": base.head.run_id})
 
 
-def _light(results: Iterable[SampleResult]) -> Iterator[tuple[SampleResult, str | None]]:
-    """Results without their judgments and texts, each with its conversation."""
+def _light(results: Iterable[SampleResult], cluster_by: str) -> Iterator[tuple[SampleResult, str | None]]:
+    """Results without their judgments and texts, each with its cluster; None where its sample is not stored."""
     for result in results:
-        cluster = conversation_of(result.sample) if result.sample is not None else None
+        cluster = cluster_of(result.sample, cluster_by) if result.sample is not None else None
         yield result.model_copy(update={"judgments": (), "sample": None, "answer": None}), cluster
 
 
 def _ledger(results: list[tuple[SampleResult, str | None]], head: RunHead, baseline: Baseline) -> Ledger:
-    clusters = {cluster for _, cluster in results}
-    several = None not in clusters and len(clusters) < len(results)
     selection: Selection = head.dataset.selection
     ledger = Ledger(
-        asked={result.id: Asked(result.sample_digest, 0, cluster if several else None) for result, cluster in results},
+        asked={result.id: Asked(result.sample_digest, 0, cluster) for result, cluster in results},
         traits={name: Traits(metric.direction, metric.aggregate) for name, metric in head.metrics.items()},
         fingerprints=head.fingerprints,
         baseline=baseline,

@@ -145,7 +145,7 @@ def _evaluation(
     request: RunRequest, parts: Parts, target: ports.Target, answers: Mapping[str, Answered], sink: ResultSink
 ) -> Evaluation:
     ledger = Ledger(
-        asked=asked_samples(parts.golden.chosen.samples),
+        asked=asked_samples(parts.golden.chosen.samples, parts.policy.cluster_by),
         traits=traits_of(parts.bench.metrics),
         fingerprints={metric.id: parts.bench.fingerprint(metric) for metric in parts.bench.metrics},
         baseline=parts.baseline,

@@ -43,6 +43,8 @@ class GatePolicy(BaseModel):
         on_not_comparable: Whether a pull request that cannot be compared is blocked.
         on_no_baseline: Whether a first run blocks.
         reanswer: Ask a live target for new answers at each look.
+        cluster_by: What makes samples dependent, for one baseline run: `conversation` (the same first turn), or
+            `tag:<prefix>` (the same tag with that prefix, such as `tag:doc-` for questions on one document).
         regression_tolerance: From `slo:`, the tolerance of metrics that name none.
         slo_minima: From `slo:`, the floor of each metric's mean.
     """
@@ -61,6 +63,7 @@ class GatePolicy(BaseModel):
     on_not_comparable: Literal["fail", "warn"] = "fail"
     on_no_baseline: Literal["warn", "fail"] = "warn"
     reanswer: bool = False
+    cluster_by: Annotated[str, Field(pattern=r"^(none|conversation|tag:.+)$")] = "none"
     regression_tolerance: Number = 0.02
     slo_minima: dict[str, Number] = Field(default_factory=dict)
 

@@ -147,8 +147,8 @@ def summarize(
     by_key: dict[str, list[str]] = {}
     for metric in metrics:
         by_key.setdefault(group_key(metric, names), []).append(metric.id)
-    groups = {key: _GroupTally(tuple(ids)) for key, ids in by_key.items()}
-    everything = _GroupTally(tuple(tallies))
+    groups = {key: GroupTally(tuple(ids)) for key, ids in by_key.items()}
+    everything = GroupTally(tuple(tallies))
     total = 0
     for result in results:
         total += 1
@@ -221,7 +221,7 @@ class _Tally:
 
 
 @dataclass
-class _GroupTally:
+class GroupTally:
     """Good and bad samples of a group as they come."""
 
     metrics: tuple[str, ...]
@@ -230,6 +230,7 @@ class _GroupTally:
     unknown: int = 0
 
     def add(self, scores: Mapping[str, Score]) -> None:
+        """Counts one sample by its scores."""
         own = [scores[name] for name in self.metrics if name in scores and scores[name].status != "not_applicable"]
         if any(score.passed is False for score in own):
             self.bad += 1
@@ -239,6 +240,7 @@ class _GroupTally:
             self.good += 1
 
     def summary(self, told: Mapping[str, MetricStatistics], weights: Mapping[str, float]) -> GroupSummary:
+        """The group in numbers, from the statistics and weights of its metrics."""
         averages = [
             (weights[name], average)
             for name in self.metrics

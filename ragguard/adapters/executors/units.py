@@ -174,6 +174,16 @@ class UnitFolder:
         header = _Header.model_validate_json(next(self._lines(_results_key(unit)), b"{}"))
         return header.job == self._job
 
+    def found(self, name: str) -> Unit:
+        """A unit that has results, by its name.
+
+        Raises:
+            ObjectError: They cannot be read.
+        """
+        unit = Unit(name, 0)
+        header = _Header.model_validate_json(next(self._lines(_results_key(unit)), b"{}"))
+        return Unit(name, header.count)
+
     def stop(self) -> None:
         """Ends the job: no worker begins another unit."""
         self._folder.write(f"stop/{self._job}/now", b"")
