@@ -93,7 +93,7 @@ def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: 
         metrics=summaries(decision, {metric.id: metric for metric in parts.bench.metrics}, parts.policy),
         outcome=decision.outcome,
         reasons=decision.reasons,
-        notices=tuple(dict.fromkeys(parts.notices)),
+        notices=tuple(dict.fromkeys([*parts.notices, *getattr(parts.judge.judge, "notices", ())])),
         notes=decision.notes,
         comparison=verdict.comparison,
         baseline_run_ids=tuple(run.run_id for run in parts.baseline.runs),
