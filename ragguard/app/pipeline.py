@@ -23,7 +23,7 @@ from ragguard.core.ports import Answered
 from ragguard.core.report import Report
 from ragguard.core.summary import summarize
 from ragguard.core.work import CANDIDATE
-from ragguard.errors import ExitCode, JudgeError, StoreError
+from ragguard.errors import ExitCode, JudgeError, StoreError, TargetError
 
 __all__ = ["RunRequest", "run_pipeline"]
 
@@ -97,7 +97,11 @@ async def _attempt(request: RunRequest, parts: Parts, target: ports.Target, answ
         if getattr(target, "type", None) != "recorded":
             await parts.judge.preflight()
         answered = target.answer_all(parts.golden.chosen.samples)
-        await _take_in(answered, answers, parts.golden, request.progress)
+        blank = await _take_in(answered, answers, parts.golden, request.progress)
+        if blank:
+            parts.notices.append(
+                f"{blank} of {len(answers)} answers are blank: they claim nothing and pass as faithful."
+            )
     folder = RunFolder(request.output)
     with folder.writing() as writer:
         evaluation = _evaluation(request, parts, target, answers, writer)
@@ -127,8 +131,15 @@ def _fallback(request: RunRequest, parts: Parts) -> RunRequest | None:
 
 async def _take_in(
     answered: AsyncIterator[Answered], answers: Spool[Answered], golden: Golden, progress: Progress
-) -> None:
-    """Keeps the answers by sample id; a sample that the target did not speak of has failed."""
+) -> int:
+    """Keeps the answers by sample id; a sample that the target did not speak of has failed.
+
+    Returns:
+        How many answers are blank.
+
+    Raises:
+        TargetError: Every answer is blank.
+    """
     progress.start("answer", len(golden.chosen.samples))
     try:
         async for one in answered:
@@ -136,9 +147,18 @@ async def _take_in(
             progress.advance()
     finally:
         progress.stop()
+    blank = 0
     for sample in golden.chosen.samples:
         if sample.id not in answers:
             answers[sample.id] = Answered(sample.id, None, "the target gave no answer")
+        answer = answers[sample.id].answer
+        blank += answer is not None and not answer.text.strip()
+    if blank == len(golden.chosen.samples):
+        raise TargetError(
+            f"every one of the {blank} answers is blank",
+            mend="a blank answer claims nothing and would pass as faithful: look at the app or at the answers file",
+        )
+    return blank
 
 
 def _evaluation(

@@ -11,6 +11,7 @@ import yaml
 from ragguard.errors import ConfigError
 
 _MAX_NODES = 50_000
+_MAX_DEPTH = 50
 _MAX_BYTES = 1_000_000
 _VARIABLE = re.compile(r"\$?\$\{([^}]*)\}")
 _PREFIX = "RAGGUARD_VAR_"
@@ -63,6 +64,11 @@ def read_yaml(text: str, name: str, variables: Mapping[str, str]) -> YamlText:
         raise ConfigError(f"{where}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply") from error
+    except ValueError as error:
+        raise ConfigError(
+            f"{name}: a value is no date or number, though it looks like one: {str(error)[:200]}",
+            mend="put texts that look like dates or numbers into quotes",
+        ) from error
     result = YamlText(name, data, lines)
     return YamlText(name, _with_variables(data, (), result, variables), lines)
 
@@ -75,6 +81,9 @@ def _lines(root: yaml.Node, name: str) -> dict[FieldPath, int]:
         lines[path] = node.start_mark.line + 1
         if len(lines) > _MAX_NODES:
             raise ConfigError(f"{name}: more than {_MAX_NODES:,} values", mend="aliases multiply: write less of them")
+        if len(path) > _MAX_DEPTH:
+            where = f"{name}:{node.start_mark.line + 1}"
+            raise ConfigError(f"{where}: nested too deeply", mend="an alias must not stand inside what it names")
         if isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:

@@ -170,3 +170,19 @@ def test_an_override_wins_over_the_file() -> None:
     config = parse_config(GOOD, "c.yaml", {}, {"pipeline.dataset": "other.jsonl", "reporting.sink": "file://there"})
     assert config.pipeline.dataset == "other.jsonl"
     assert config.reporting.sink.type == "directory"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a [*a]\n" + GOOD, "nested too deeply"),
+        ("pipeline: &a {dataset: g.jsonl, fields: *a}\n", "nested too deeply"),
+        (GOOD + "suite: 2001-13-41\n", "put texts that look like dates or numbers into quotes"),
+        (GOOD + "suite: !!int 'x'\n", "put texts that look like dates or numbers into quotes"),
+        (GOOD + f"slo: {{faithfulness_min: {'9' * 5000}}}\n", "no date or number"),
+    ],
+)
+def test_a_value_that_yaml_cannot_read_is_the_users_mistake(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "c.yaml", {})
+    assert message in str(caught.value)

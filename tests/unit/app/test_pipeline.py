@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragguard.core.report import Report
-from ragguard.errors import ConfigError, DatasetError, ExitCode, StoreError, TemplateError
+from ragguard.errors import ConfigError, DatasetError, ExitCode, StoreError, TargetError, TemplateError
 from tests.fakes.small_runs import CONFIG, SmallRuns, answer_rows, golden_rows, write_rows
 
 
@@ -260,3 +260,12 @@ def test_a_bad_answer_that_does_not_come_again_is_forgiven_when_looks_ask_anew(r
 def test_a_drop_that_comes_again_fails_with_new_answers_too(runs: SmallRuns) -> None:
     live(runs, worse=False, when="()", reanswer=True)
     assert live(runs, worse=True, when="range(99)", reanswer=True).exit_code == ExitCode.REGRESSION
+
+
+def test_nothing_but_blank_answers_is_an_outage_and_some_are_said(runs: SmallRuns) -> None:
+    rows: list[dict[str, object]] = [{**row, "answer": " \n"} for row in answer_rows()]
+    write_rows(runs.folder / "answers.jsonl", rows)
+    with pytest.raises(TargetError, match="every one of the 30 answers is blank"):
+        runs.run_as_it_is()
+    write_rows(runs.folder / "answers.jsonl", [*rows[:2], *answer_rows()[2:]])
+    assert "2 of 30 answers are blank" in " ".join(runs.run_as_it_is().head.notices)
