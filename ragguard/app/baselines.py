@@ -26,8 +26,18 @@ def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: 
         heads = store.heads(suite, branch=branch, before=context.before, limit=_LOOKED_AT)
         accepted = [head for head in heads if head.run_id != context.run_id and is_accepted(head, events)]
         if accepted:
-            return Baseline(independent(_read(store, accepted[:_READ_AT_MOST], carry_over=carry_over), most))
+            pool = _since_the_last_promoted(accepted, events)
+            return Baseline(independent(_read(store, pool[:_READ_AT_MOST], carry_over=carry_over), most))
     return Baseline()
+
+
+def _since_the_last_promoted(heads: Sequence[RunHead], events: Sequence[Event]) -> Sequence[RunHead]:
+    """Cuts the pool, newest first, behind a run that somebody promoted: an intended change starts it anew."""
+    promoted = {event.run_id for event in events if event.kind == "accepted"}
+    for index, head in enumerate(heads):
+        if head.run_id in promoted:
+            return heads[: index + 1]
+    return heads
 
 
 def one_run(store: Store, run_id: str, *, carry_over: bool) -> Baseline:

@@ -13,6 +13,7 @@ from ragguard.adapters.targets.recorded import RecordedTarget
 from ragguard.app.config import Config
 from ragguard.app.estimate import Estimate, cost_of, estimate
 from ragguard.app.load import build_bench, build_judge, build_target, load_golden
+from ragguard.core.reasons import MIN_SAMPLES
 from ragguard.core.samples import Answer
 from ragguard.core.selection import Chosen
 
@@ -26,6 +27,8 @@ def estimate_run(config: Config, environment: Mapping[str, str], folder: Path) -
     golden = load_golden(config)
     info = golden.info
     yield f"data set: good ({info.n_selected} of {info.n_total} samples selected)"
+    if info.n_selected < MIN_SAMPLES:
+        yield f"fewer than {MIN_SAMPLES} samples: a drop cannot be told from noise and never fails, only the minima can"
     target = build_target(config, golden, environment)
     answers = _recorded(target, golden.chosen) if isinstance(target, RecordedTarget) else {}
     judge = build_judge(config, folder, use_cache=False)
@@ -58,5 +61,16 @@ def _costs(found: Estimate, callers: Sequence[LiteLLMJudge]) -> Iterator[str]:
 
 
 def _recorded(target: RecordedTarget, chosen: Chosen) -> dict[str, Answer]:
+    """The recorded answers by id.
+
+    Raises:
+        DatasetError: A sample has no answer, or an answer no sample.
+    """
+
+    async def check() -> None:
+        async for _ in target.answer_all(chosen.samples):
+            pass
+
+    asyncio.run(check())
     own = {sample.id: sample.answer for sample in chosen.samples if sample.answer is not None}
     return {**own, **(target.answers or {})}

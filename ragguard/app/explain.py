@@ -52,6 +52,10 @@ def _sample_lines(head: RunHead, after: SampleResult, before: list[SampleResult]
         if entry.id == after.id:
             doubt = "" if entry.confirmed else " (unconfirmed)"
             yield f"  fell in {entry.metric}: {entry.before:.2f} -> {entry.after:.2f}, cause: {entry.cause}{doubt}"
+    if after.sample is not None and after.answer is None:
+        yield f"question: {one_line(after.sample.question)}"
+        yield "answer: there is none"
+        return
     if after.sample is None or after.answer is None:
         yield "  (texts are not stored: store_text is false)"
         return

@@ -98,6 +98,9 @@ async def _attempt(request: RunRequest, parts: Parts, target: ports.Target, answ
             await parts.judge.preflight()
         answered = target.answer_all(parts.golden.chosen.samples)
         blank = await _take_in(answered, answers, parts.golden, request.progress)
+        failed = [one.failure for sample in parts.golden.chosen.samples if (one := answers[sample.id]).answer is None]
+        if failed:
+            parts.notices.append(f"{len(failed)} of {len(answers)} samples got no answer; the first: {failed[0]}")
         if blank:
             parts.notices.append(
                 f"{blank} of {len(answers)} answers are blank: they claim nothing and pass as faithful."

@@ -26,6 +26,13 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def differing(n: int, *, now: bool = False) -> str:
+    """`the 3 samples that differ were`, as the number wants it."""
+    if n == 1:
+        return f"the 1 sample that differs {'is' if now else 'was'}"
+    return f"the {n:,} samples that differ {'are' if now else 'were'}"
+
+
 def change(metric: str, drop: float, direction: str) -> str:
     """That a mean fell, rose or stayed."""
     if abs(drop) <= SLACK:
@@ -37,9 +44,7 @@ def change(metric: str, drop: float, direction: str) -> str:
 def failed(evidence: MetricEvidence, measured: Measurement, tolerance: float, n_differ: int, m: int) -> str:
     """A drop beyond the tolerance that held."""
     held = (
-        f"and that held when the {counted(n_differ, 'sample')} that differ were judged again on both sides"
-        if measured.look > 1
-        else "judged once"
+        f"and that held when {differing(n_differ)} judged again on both sides" if measured.look > 1 else "judged once"
     )
     chance = f", p = {measured.p_value:.2g}" if measured.p_value is not None else ""
     return (
@@ -86,7 +91,7 @@ def look_again(evidence: MetricEvidence, measured: Measurement, tolerance: float
     """Why a metric is judged again."""
     return (
         f"{change(evidence.metric, measured.drop or 0.0, evidence.direction)} at look {measured.look}, more than half "
-        f"the tolerance of {points(tolerance)}: the {counted(n_differ, 'sample')} that differ are judged again on both "
+        f"the tolerance of {points(tolerance)}: {differing(n_differ, now=True)} judged again on both "
         "sides"
     )
 

@@ -60,8 +60,9 @@ def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
     fallen = head.comparison.regressed
     if fallen:
         yield ""
-        yield f"fell most ({len(fallen)} of {head.comparison.n_regressed}):"
-        for entry in fallen[:10]:
+        shown = fallen[:10]
+        yield f"fell most ({len(shown)} of {head.comparison.n_regressed}):"
+        for entry in shown:
             doubt = "" if entry.confirmed else ", unconfirmed"
             change = f"{entry.before:.2f} -> {entry.after:.2f}"
             yield f"  {harmless(entry.id)}  {entry.metric} {change}  cause: {entry.cause}{doubt}"

@@ -150,7 +150,9 @@ def test_a_run_can_be_promoted_pinned_and_rejected(ragguard: Command, folder: Pa
     ragguard("run", "--answers", "bad.jsonl", "--output", "bad")
     good, bad = run_id_of(folder, "good"), run_id_of(folder, "bad")
     assert ragguard("baseline", "promote", bad).code == 0
-    assert bad in ragguard("baseline", "show").out
+    shown = ragguard("baseline", "show").out
+    assert bad in shown
+    assert good not in shown  # an intended change starts the pool anew
     assert ragguard("run", "--answers", "bad.jsonl", "--output", "again").code == 0
     assert ragguard("baseline", "pin", good).code == 0
     assert f"pinned: {good}" in ragguard("baseline", "show").out

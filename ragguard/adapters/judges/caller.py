@@ -151,7 +151,7 @@ class Caller:
 
     def _cost(self, completion: Completion) -> float | None:
         """US dollars: by the configured price where there is one, else by LiteLLM's own accounting; None if unknown."""
-        if self.address.price is None and completion.cost_usd is not None:
+        if self.address.price is None and completion.cost_usd:  # LiteLLM says 0 for a model that it does not know
             return completion.cost_usd
         if completion.prompt_tokens is None or completion.completion_tokens is None:
             return None

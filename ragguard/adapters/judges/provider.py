@@ -97,7 +97,8 @@ async def facts(model: str, api_base: str | None) -> Facts:
 
 def _price(info: Mapping[str, Any]) -> tuple[float, float] | None:
     prompt, reply = info.get("input_cost_per_token"), info.get("output_cost_per_token")
-    return None if prompt is None or reply is None else (prompt, reply)
+    # A price of nothing stands for a model whose price LiteLLM does not know: unknown, never free.
+    return (prompt, reply) if prompt and reply else None
 
 
 def _first_form(litellm: Any, model: str, *, known: bool) -> Form:
