@@ -25,16 +25,16 @@ _FEW = 2
 """Samples of the run that tells what starting costs."""
 
 
-def find(name: str, samples: Sequence[Sample], wanted: Sequence[str], works: Sequence[int]) -> Findings:
-    """All runs of one tool."""
+def find(found: Findings, samples: Sequence[Sample], wanted: Sequence[str], works: Sequence[int]) -> None:
+    """All runs of one tool, into its findings."""
+    name = found.name
     tool = next(tool for tool in TOOLS if tool.name == name)
-    found = Findings(name)
     try:
         usable = ready(tool)
     except NotReadyError as error:
         found.problem = str(error)
         say(f"{name}: {error}")
-        return found
+        return
     found.note = usable.note
     say(f"{name}: a run that does not count, so that its files are compiled and in memory")
     told(usable, samples[:_FEW], TRIAD, "none")
@@ -46,7 +46,6 @@ def find(name: str, samples: Sequence[Sample], wanted: Sequence[str], works: Seq
         if name == "deepeval":
             found.strict[fault] = told(usable, samples, TRIAD, fault, strict=True)
         found.faults[fault] = told(usable, samples, TRIAD, fault)
-    return found
 
 
 def told(usable: Ready, samples: Sequence[Sample], metrics: int, fault: str, *, strict: bool = False) -> Measured:
@@ -106,10 +105,14 @@ def main() -> None:
         samples = made_samples(arguments.samples, arguments.passages)
     wanted = [fault for fault in arguments.faults.split(",") if fault]
     works = [int(metrics) for metrics in arguments.metrics.split(",")]
-    loads, found = [os.getloadavg()[0]], []
-    for name in arguments.only.split(","):
-        found.append(find(name, samples, wanted, works))
-        loads.append(os.getloadavg()[0])
+    loads = [os.getloadavg()[0]]
+    found = [Findings(name) for name in arguments.only.split(",")]
+    try:
+        for one in found:
+            find(one, samples, wanted, works)
+            loads.append(os.getloadavg()[0])
+    except KeyboardInterrupt:
+        say("interrupted: the table holds what has been run")
     print(table(found, samples, works, loads))
 
 

@@ -146,15 +146,18 @@ def _run(command: Sequence[str], folder: Path, limit_s: float) -> tuple[float, A
             start_new_session=True,
         )
         ended = ""
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            wall_s = time.perf_counter() - started
-            if pid:
-                break
-            if wall_s > limit_s and not ended:
-                os.killpg(process.pid, signal.SIGKILL)  # the session that was started above
-                ended = f"no end after {limit_s:.0f} s"
-            time.sleep(_POLL_S)
+        try:
+            while not (waited := os.wait4(process.pid, os.WNOHANG))[0]:
+                if time.perf_counter() - started > limit_s and not ended:
+                    os.killpg(process.pid, signal.SIGKILL)  # the session that was started above
+                    ended = f"no end after {limit_s:.0f} s"
+                time.sleep(_POLL_S)
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        wall_s = time.perf_counter() - started
+        _, status, usage = waited
         process.returncode = os.waitstatus_to_exitcode(status)
     last = (log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no output"])[-1]
     return wall_s, usage, ended or f"exit code {process.returncode}: {last[:300]}"

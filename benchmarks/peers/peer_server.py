@@ -8,6 +8,7 @@ import asyncio
 import json
 import random
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -66,4 +67,5 @@ async def serve(behaviour: Behaviour) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Behaviour(**json.loads(sys.argv[1]))))
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve(Behaviour(**json.loads(sys.argv[1]))))

@@ -61,8 +61,9 @@ def costs(found: Sequence[Findings], metrics: int, samples: Sequence[Mapping[str
     for one in found:
         run = one.works.get(metrics)
         if run is None or run.error:
-            why = one.problem or (run.error if run else None) or "not run"
-            lines.append(_row([one.title, f"could not be run: {_cell(why)}", *[""] * len(_COLUMNS)]))
+            why = one.problem or (run.error if run else None)
+            told = f"could not be run: {_cell(why)}" if why else "not run"
+            lines.append(_row([one.title, told, *[""] * len(_COLUMNS)]))
             continue
         cells = [_with_ratio(run, ours, name, len(samples)) for name in _COLUMNS]
         lines.append(_row([one.title, *cells, str(run.unscored(samples, metrics))]))
