@@ -121,7 +121,7 @@ def _command(weed: Path, folder: Path, config: Path, ports: Sequence[int]) -> li
     return [
         str(weed), "-logtostderr=true", "server", f"-ip={HOST}", f"-ip.bind={HOST}", f"-dir={folder / 'data'}",
         f"-master.port={master}", f"-master.port.grpc={master_grpc}", "-master.telemetry=false",
-        "-master.volumeSizeLimitMB=64", f"-volume.port={volume}", f"-volume.port.grpc={volume_grpc}", "-volume.max=8",
+        "-master.volumeSizeLimitMB=64", f"-volume.port={volume}", f"-volume.port.grpc={volume_grpc}", "-volume.max=100",
         f"-filer.port={filer}", f"-filer.port.grpc={filer_grpc}",
         "-s3", f"-s3.port={s3}", f"-s3.port.grpc={s3_grpc}", f"-s3.config={config}", "-s3.autoCreateBucket=false",
         "-s3.port.iceberg=0", "-s3.port.lance=0",
