@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ragguard.app.context import RunContext
+from ragguard.app.own_metrics import load_metric
 from ragguard.app.pipeline import RunRequest, run_pipeline
 from ragguard.app.read_config import parse_config
 from ragguard.core.report import Report
@@ -87,6 +88,19 @@ class SmallRuns:
         **changes: object,
     ) -> Report:
         """Runs the pipeline on the files that lie in the folder."""
+        return asyncio.run(run_pipeline(self.request(config=config, event=event, overrides=overrides, **changes)))
+
+    def request(
+        self,
+        *,
+        config: str = CONFIG,
+        event: str = "push",
+        overrides: Mapping[str, object] | None = None,
+        **changes: object,
+    ) -> RunRequest:
+        """The next run on the files that lie in the folder."""
+        if not (self.folder / "answers.jsonl").exists():
+            write_rows(self.folder / "answers.jsonl", answer_rows(self.n))
         self.count += 1
         now = START + timedelta(days=self.count)
         context = RunContext(
@@ -104,15 +118,14 @@ class SmallRuns:
             "reporting.sink": str(self.folder / "store"),
             **(overrides or {}),
         }
-        request = RunRequest(
-            config=parse_config(config, "ragguard.yaml", {}, fields),
+        return RunRequest(
+            config=parse_config(config, "ragguard.yaml", {}, fields, load_metric),
             context=context,
             folder=self.folder,
             output=self.folder / "out" / context.run_id,
             clock=lambda: now + timedelta(seconds=5),
             **changes,  # type: ignore[arg-type]
         )
-        return asyncio.run(run_pipeline(request))
 
     def output(self, run_id: str) -> Path:
         """The output folder of a run."""

@@ -81,7 +81,7 @@ async def _run(lane: Lane) -> LaneReport:
     paid, opened = Paid(), None
     try:
         done = folder.done()
-        paid = _paid_before(folder, lane.units, done)
+        paid = folder.paid(unit for unit in lane.units if unit.name in done)
         opened = lane.part.open(paid)
         check_fingerprints(opened.bench, lane.fingerprints)
         todo = ((unit, folder.work) for unit in lane.units if unit.name not in done)
@@ -107,15 +107,6 @@ async def _run(lane: Lane) -> LaneReport:
 async def _close(opened: OpenBench | None) -> None:
     if opened is not None:
         await opened.aclose()
-
-
-def _paid_before(folder: UnitFolder, units: Iterable[Unit], done: frozenset[str]) -> Paid:
-    """What earlier tries of this job paid for the units that they finished."""
-    paid = Paid()
-    for unit in units:
-        if unit.name in done and folder.is_own(unit):
-            paid += Paid.of(judgment for result in folder.results(unit) for judgment in result.judgments)
-    return paid
 
 
 def check_fingerprints(bench: Bench, expected: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
     work/<name>.jsonl.zst       what is to be evaluated; the name is the digest of that and of how
     results/<name>.jsonl.zst    what came of it, written by whoever is first, whole or not at all
     stop/<job>/now              the job is over before its end
+    paid/<job>.json             what a try that failed had paid
 
 A unit that has its results is never evaluated again, whichever worker, attempt or job made them.
 """
@@ -18,6 +19,7 @@ from ragguard.adapters.objects import open_folder
 from ragguard.adapters.runfiles import MAX_RESULT_BYTES, record_bytes, result_line
 from ragguard.adapters.spooled import CarriedRecord
 from ragguard.core.digests import digest
+from ragguard.core.elsewhere import Paid
 from ragguard.core.samples import Answer, Record, Sample
 from ragguard.core.scores import Judgment, SampleResult
 from ragguard.core.work import WorkItem
@@ -69,6 +71,12 @@ class WorkLine(Record):
 class _Header(Record):
     job: str
     count: int
+
+
+class _PaidNote(Record):
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -183,6 +191,31 @@ class UnitFolder:
         unit = Unit(name, 0)
         header = _Header.model_validate_json(next(self._lines(_results_key(unit)), b"{}"))
         return Unit(name, header.count)
+
+    def put_paid(self, paid: Paid) -> None:
+        """Notes what this job has paid so far, for the next try of the same part.
+
+        Raises:
+            ObjectError: It cannot be written.
+        """
+        note = _PaidNote(calls=paid.calls, tokens=paid.tokens, usd=paid.usd)
+        self._folder.write(f"paid/{self._job}.json", record_bytes(note))
+
+    def paid(self, units: Iterable[Unit]) -> Paid:
+        """What earlier tries of this job paid: as they noted, else as their results tell.
+
+        Raises:
+            ObjectError: Something cannot be read.
+        """
+        try:
+            note = _PaidNote.model_validate_json(next(self._lines(f"paid/{self._job}.json"), b"{}"))
+        except ObjectNotFoundError:
+            note = _PaidNote()
+        found = Paid()
+        for unit in units:
+            if self.is_own(unit):
+                found += Paid.of(judgment for result in self.results(unit) for judgment in result.judgments)
+        return found if found.calls > note.calls else Paid(note.calls, note.tokens, note.usd)
 
     def stop(self) -> None:
         """Ends the job: no worker begins another unit."""
