@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -22,6 +22,6 @@ def _with_type(value: object) -> object:
 ExecutorConfig = Annotated[
     LocalExecutor | SparkExecutor,
     Field(discriminator="type"),
-    BeforeValidator(_with_type, json_schema_input_type=Any),
+    BeforeValidator(_with_type, json_schema_input_type=LocalExecutor | SparkExecutor | Literal["local", "spark"]),
 ]
 """What may stand under `executor` in a config."""
