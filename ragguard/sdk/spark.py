@@ -178,12 +178,24 @@ def _written(df: Any, score: ScorePartition, metrics: tuple[Metric, ...], count:
 
     # Evenly, so that an equal part of limits and budget is enough for each.
     rows = df.select(functions.to_json(functions.struct("*")).alias("row")).repartition(count)
+    if mode == "error" and score.was_begun and not _holds_scores(df.sparkSession, output):
+        mode = "overwrite"  # the call that broke off has left an empty folder, where nothing had been
     try:
         rows.mapInPandas(score, scores_schema(metrics)).write.mode(mode).parquet(output)
     except Exception as error:
         raise _told(error, output) from error
     score.remove_progress()
     return df.sparkSession.read.parquet(output)
+
+
+def _holds_scores(session: Any, output: str) -> bool:
+    from pyspark.errors import AnalysisException
+
+    try:
+        session.read.parquet(output).schema  # noqa: B018 - reads it
+    except AnalysisException:
+        return False
+    return True
 
 
 def _told(error: Exception, output: str) -> errors.RagguardError:

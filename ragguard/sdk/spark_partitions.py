@@ -80,6 +80,11 @@ class ScorePartition:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
+    @property
+    def was_begun(self) -> bool:
+        """Whether an earlier call with the same output has kept results."""
+        return bool(open_folder(self.progress).keys())
+
     def remove_progress(self) -> None:
         """Removes what was kept, once the output is complete."""
         folder = open_folder(self.progress)
