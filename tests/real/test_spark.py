@@ -118,7 +118,8 @@ def test_a_killed_worker_changes_nothing(
     assert once.exists()
     evaluated = seen.read_text(encoding="utf-8").splitlines()
     assert len(set(evaluated)) == 200
-    assert 200 < len(evaluated) <= 200 + 2 * (8 + 4)
+    # A killed worker process scores s090 twice. One whose executor is killed may live long enough to write its checkpoint.
+    assert 200 + (not executor) <= len(evaluated) <= 200 + 2 * (8 + 4)
     local.run(config=config)
     assert samples(local, "run-1") == samples(spark, "run-1")
 

@@ -19,6 +19,7 @@ from pydantic import Field, field_validator
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random, wait_random_exponential
 
+from ragguard.adapters import litellm_clients
 from ragguard.adapters.embedders.base import EmbedderSettings, TextsRefusedError, batches, sendable, unit_vectors
 from ragguard.core.ports import Vectors
 from ragguard.errors import ConfigError, EmbedderError, RagguardError
@@ -139,8 +140,10 @@ class LiteLLMEmbedder(EmbedderSettings):
     async def aclose(self) -> None:
         """Frees the connections of the running event loop; the next `embed` opens new ones."""
         connection = self._connections.pop(asyncio.get_running_loop(), None)
-        if connection is not None and connection.client is not None:
-            await connection.client.close()
+        if connection is not None:
+            if connection.client is not None:
+                await connection.client.close()
+            await litellm_clients.leave()
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -155,6 +158,7 @@ class LiteLLMEmbedder(EmbedderSettings):
             for closed in [known for known in self._connections if known.is_closed()]:
                 self._connections.pop(closed, None)
             self._connections[loop] = self._connect()
+            litellm_clients.enter()
         return self._connections[loop]
 
     def _connect(self) -> _Connection:

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, field_validator
 
+from ragguard.adapters import litellm_clients
 from ragguard.adapters.judges.budget import Ledger
 from ragguard.adapters.judges.caller import Address, Caller
 from ragguard.adapters.judges.engine import Engine
 from ragguard.adapters.judges.flow import Flow, Limits
 from ragguard.adapters.judges.prompts import Prompts
-from ragguard.adapters.judges.provider import Facts, close_clients, facts
+from ragguard.adapters.judges.provider import Facts, facts
 from ragguard.adapters.judges.reachable import await_server
 from ragguard.core.digests import digest
 from ragguard.core.runs import Observed
@@ -222,9 +223,10 @@ class LiteLLMJudge(_Settings):
         return Observed(response_models=tuple(sorted(self._engine.caller.response_models)), dropped_params=notes)
 
     async def aclose(self) -> None:
-        """Frees connections."""
-        self._started = None
-        await close_clients()
+        """Frees connections, once nobody in this event loop uses them."""
+        started, self._started = self._started, None
+        if started is not None and started[0] is asyncio.get_running_loop():
+            await litellm_clients.leave()
 
     def __getstate__(self) -> dict[Any, Any]:
         """Settings and templates alone: an engine belongs to one process."""
@@ -237,6 +239,7 @@ class LiteLLMJudge(_Settings):
         """The engine of this event loop, built once."""
         loop = asyncio.get_running_loop()
         if self._started is None or self._started[0] is not loop:
+            litellm_clients.enter()
             self._started = (loop, loop.create_task(self._build()))
         engine: Engine = await asyncio.shield(self._started[1])
         return engine

@@ -175,12 +175,3 @@ def _completion(response: Any) -> Completion:
         completion_tokens=getattr(usage, "completion_tokens", None),
         cost_usd=hidden.get("response_cost"),
     )
-
-
-async def close_clients() -> None:
-    """Closes LiteLLM's shared connections, if it was ever imported."""
-    if not litellm_module.cache_info().currsize:
-        return
-    from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
-
-    await close_litellm_async_clients()
