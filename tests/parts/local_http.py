@@ -20,6 +20,10 @@ class Reset(Exception):
     """Raised by a handler: the connection is to be closed without a reply."""
 
 
+Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+"""Serves one connection."""
+
+
 async def start(handler: Handler, port: int = 0) -> tuple[asyncio.Server, int]:
     """Listens; port 0 for a free one.
 
@@ -30,7 +34,7 @@ async def start(handler: Handler, port: int = 0) -> tuple[asyncio.Server, int]:
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                status, headers, body = await handler(*await _read_request(reader))
+                status, headers, body = await handler(*await read_request(reader))
                 writer.write(_response(status, headers, body))
                 await writer.drain()
         except Reset:
@@ -40,6 +44,15 @@ async def start(handler: Handler, port: int = 0) -> tuple[asyncio.Server, int]:
         finally:
             writer.close()
 
+    return await listen(connection, port)
+
+
+async def listen(connection: Connection, port: int = 0) -> tuple[asyncio.Server, int]:
+    """Listens; port 0 for a free one.
+
+    Returns:
+        The server and its port.
+    """
     server = await asyncio.start_server(connection, HOST, port, limit=2**26, backlog=512)
     return server, server.sockets[0].getsockname()[1]
 
@@ -51,13 +64,24 @@ def in_a_thread(handler: Handler) -> Iterator[int]:
     Yields:
         Its port.
     """
+    with threaded(lambda: start(handler)) as (_, port):
+        yield port
+
+
+@contextmanager
+def threaded(begin: Callable[[], Awaitable[tuple[asyncio.Server, int]]]) -> Iterator[tuple[asyncio.Server, int]]:
+    """Runs what listens in a thread of its own for the length of a `with` block."""
+
+    async def begun() -> tuple[asyncio.Server, int]:
+        return await begin()
+
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        server, port = asyncio.run_coroutine_threadsafe(start(handler), loop).result(5)
+        server, port = asyncio.run_coroutine_threadsafe(begun(), loop).result(5)
         try:
-            yield port
+            yield server, port
         finally:
             asyncio.run_coroutine_threadsafe(_closed(server), loop).result(5)
     finally:
@@ -74,7 +98,12 @@ async def _closed(server: asyncio.Server) -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:
+    """Method, path, headers (names in lower case) and body of the next request.
+
+    Raises:
+        asyncio.IncompleteReadError: There is no further one.
+    """
     head = await reader.readuntil(b"\r\n\r\n")
     first, *rest = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ", 2)
