@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -20,6 +21,11 @@ _METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "instance-d
 _METADATA_ADDRESSES = frozenset(
     ipaddress.ip_address(text) for text in ("fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16")
 )
+
+
+NEAREST = 2
+"""The nearness of this machine."""
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class Access(BaseModel):
@@ -123,6 +129,14 @@ def redacted(uri: str) -> str:
     return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
 
 
+def nearness(address: str) -> int:
+    """How near a peer is: 0 on the internet, 1 in a private network, 2 this machine; a name counts as far."""
+    number = _number(address)
+    if address.lower().rstrip(".") == "localhost" or (number is not None and (number.is_loopback or not int(number))):
+        return NEAREST
+    return 0 if number is None or number.is_global else 1
+
+
 def check_web_address(url: str, access: Access) -> None:
     """Refuses a web address that must not be asked.
 
@@ -171,9 +185,23 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address given as a number, in every form that the system's resolver takes; None for a name."""
     try:
         number = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
+        return _short_form(host)
+    if isinstance(number, ipaddress.IPv4Address):
+        return number
+    # An IPv4 address in an IPv6 address's clothes is what it leads to.
+    translated = ipaddress.IPv4Address(number.packed[12:]) if number in _NAT64 else None
+    return number.ipv4_mapped or number.sixtofour or translated or number
+
+
+def _short_form(host: str) -> ipaddress.IPv4Address | None:
+    """Reads 2852039166, 0xa9fea9fe, 0251.0376.0251.0376 and 169.254.43518 as the resolver does."""
+    if not host or not host[0].isdigit():
         return None
-    mapped = number.ipv4_mapped if isinstance(number, ipaddress.IPv6Address) else None
-    return mapped or number
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None

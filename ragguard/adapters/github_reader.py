@@ -66,6 +66,14 @@ class GitHubReader:
             raise OutsideWorldError(f"{path} of {self.repository} at {ref} is larger than {_MAX_BYTES:,} bytes")
         return reply.content
 
+    def has(self, path: str, ref: str) -> bool:
+        """Whether there is a file or folder of that path at a branch or commit; not where the token may not see it.
+
+        Raises:
+            OutsideWorldError: GitHub cannot be reached.
+        """
+        return self._get(self._contents(path), {"ref": ref}) is not None
+
     def folder(self, path: str, ref: str) -> dict[str, bytes]:
         """All files below a folder at a branch or commit, by their path in it; empty where there is none.
 

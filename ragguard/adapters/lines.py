@@ -11,6 +11,9 @@ from ragguard.errors import DatasetError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_BYTES = 4 * 1024**3
+_FREE_BYTES = 256 * 1024 * 1024
+_MAX_RATIO = 200
+"""Text packs to a tenth or so; what packs far better, beyond the free bytes, was made to keep us busy."""
 _PIECE_BYTES = 1024
 """Packed bytes unpacked at once: zstd gives at most 32 KiB a byte, so that no piece grows beyond 32 MiB."""
 _MAX_ZSTD_WINDOW = 128 * 1024 * 1024
@@ -81,15 +84,22 @@ def unpacked(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
 def _unpack(pieces: Iterator[bytes], new: Callable[[], _Unpacker], kind: str, name: str) -> Iterator[bytes]:
     import zstandard
 
-    unpacker, begun = new(), False
+    unpacker, begun, packed, total = new(), False, 0, 0
     try:
         for piece in pieces:
             data = piece
+            packed += len(piece)
             while data:
                 if not begun and not (data := data.lstrip(b"\0")):
                     break  # padding between or after the parts
                 begun = True
-                yield unpacker.decompress(data)
+                unpacked_ = unpacker.decompress(data)
+                total += len(unpacked_)
+                if total > _FREE_BYTES and total > _MAX_RATIO * packed:
+                    raise DatasetError(
+                        f"{name}: unpacks to more than {_MAX_RATIO} times its size", mend="unpack it, if it is yours"
+                    )
+                yield unpacked_
                 data = b""
                 if unpacker.eof:
                     data, unpacker, begun = unpacker.unused_data, new(), False

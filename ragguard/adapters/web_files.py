@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
-from ragguard.adapters.addresses import Access, check_peer, check_web_address, redacted
+from ragguard.adapters.addresses import NEAREST, Access, check_peer, check_web_address, nearness, redacted
 from ragguard.core.text import one_line
 from ragguard.errors import ObjectError, ObjectNotFoundError
 
@@ -57,39 +57,71 @@ def _opened(client: httpx.Client, url: str, access: Access) -> httpx.Response:
         wait=wait_random_exponential(multiplier=_FIRST_WAIT_S, max=10),
         reraise=True,
     )
-    return attempts(_follow, client, url, access)
+    return attempts(follow, client, url, access)
 
 
-def _follow(client: httpx.Client, url: str, access: Access) -> httpx.Response:
+def follow(client: httpx.Client, url: str, access: Access) -> httpx.Response:
+    """Asks for a file, wherever redirects lead.
+
+    Raises:
+        ConfigError: The address, or one it redirects to, is refused.
+        ObjectError: It cannot be read, or a redirect leads nearer than the server that gives it.
+    """
+    near = NEAREST
     for _ in range(_MAX_REDIRECTS + 1):
-        response = _asked(client, url, access)
+        response = _asked(client, url, access, near)
         if not response.is_redirect:
             return _accepted(response, url)
+        near = min(near, nearness(_peer(response) or _host(url)))
         url = urljoin(url, response.headers["location"])
         response.close()
     raise ObjectError(f"{redacted(url)}: redirected more than {_MAX_REDIRECTS} times", mend="use the final address")
 
 
-def _asked(client: httpx.Client, url: str, access: Access) -> httpx.Response:
+def _asked(client: httpx.Client, url: str, access: Access, near: int) -> httpx.Response:
     import httpx
 
     check_web_address(url, access)
+    _check_nearness(url, _host(url), near)
     try:
         response = client.send(client.build_request("GET", url), stream=True)
     except httpx.TransportError as error:
         raise _PassingError(_message(error)) from None
     except (httpx.InvalidURL, httpx.HTTPError) as error:
         raise _failed(url, _message(error)) from None
+    try:
+        # What a name resolved to is known for certain only now.
+        peer = _peer(response) or ""
+        check_peer(url, peer, access)
+        _check_nearness(url, peer, near)
+    except BaseException:
+        response.close()
+        raise
+    return response
+
+
+def _peer(response: httpx.Response) -> str | None:
+    """The address that answered, where it is known."""
     stream = response.extensions.get("network_stream")
     peer = stream.get_extra_info("server_addr") if stream is not None else None
-    if peer:
-        try:
-            # What a name resolved to is known for certain only now.
-            check_peer(url, str(peer[0]), access)
-        except BaseException:
-            response.close()
-            raise
-    return response
+    return str(peer[0]) if peer else None
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _check_nearness(url: str, address: str, near: int) -> None:
+    """Makes sure that a server leads nobody into a network that it is not in itself.
+
+    Raises:
+        ObjectError: It would.
+    """
+    if nearness(address) > near:
+        raise ObjectError(
+            f"{redacted(url)}: a server further away redirects into this machine or its network",
+            mend="name the final address, if it is the one that you mean",
+        )
 
 
 def _accepted(response: httpx.Response, url: str) -> httpx.Response:

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Mapping
 
 import ragguard
+from ragguard.adapters.notifiers.redaction import Redactor
 from ragguard.app.evaluate import Evaluation
 from ragguard.app.parts import Parts
 from ragguard.app.request import RunRequest
@@ -73,6 +74,9 @@ def coverage(decision: Decision) -> float:
 def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: Verdict) -> RunHead:
     """Puts a finished run's head together, but for its samples file."""
     context, config, decision = request.context, request.config, verdict.decision
+    # Reasons may repeat a provider's or a store's words, and those a key.
+    redact = Redactor.of_environment(request.environment).deep
+    metrics = summaries(decision, {metric.id: metric for metric in parts.bench.metrics}, parts.policy)
     return RunHead(
         run_id=context.run_id,
         suite=config.suite,
@@ -87,19 +91,21 @@ def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: 
         dataset=parts.golden.info,
         answers_digest=_answers_digest(evaluation),
         judge_models=parts.bench.judge.models,
+        vote=parts.bench.vote,
         embedder_model=parts.embedder.name if any(m.uses_embedder for m in parts.bench.metrics) else None,
         fingerprints=dict(evaluation.ledger.fingerprints),
         policy=parts.policy.model_dump(mode="json"),
-        metrics=summaries(decision, {metric.id: metric for metric in parts.bench.metrics}, parts.policy),
+        metrics={id_: one.model_copy(update={"reason": redact(one.reason)}) for id_, one in metrics.items()},
         outcome=decision.outcome,
-        reasons=decision.reasons,
-        notices=tuple(dict.fromkeys([*parts.notices, *getattr(parts.judge.judge, "notices", ())])),
-        notes=decision.notes,
+        reasons=redact(decision.reasons),
+        notices=redact(tuple(dict.fromkeys([*parts.notices, *getattr(parts.judge.judge, "notices", ())]))),
+        notes=redact(decision.notes),
         comparison=verdict.comparison,
         baseline_run_ids=tuple(run.run_id for run in parts.baseline.runs),
         coverage=coverage(decision),
         usage=evaluation.meter.usage,
         usage_by_task=evaluation.meter.by_task,
+        agreement_by_task=evaluation.agreement.by_task,
         observed=_observed(parts, evaluation),
         execution=Execution(
             started_at=context.now,

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TextIO
 from tqdm import tqdm
 
 from ragguard.core.runs import Usage
+from ragguard.core.text import harmless
 
 EVERY_S = 10.0
 _REDRAW_S = 0.5
@@ -51,10 +52,16 @@ class Silent:
 
 
 class Bar:
-    """A bar on a terminal."""
+    """A bar on a terminal.
 
-    def __init__(self, stream: TextIO) -> None:
+    Args:
+        stream: Where to.
+        clean: Makes foreign words fit to be shown.
+    """
+
+    def __init__(self, stream: TextIO, clean: Callable[[str], str] = harmless) -> None:
         self._stream = stream
+        self._clean = clean
         self._bar: tqdm[Any] | None = None
         self._told = 0.0
 
@@ -73,7 +80,7 @@ class Bar:
 
     def say(self, message: str) -> None:
         """Writes a line above the bar."""
-        tqdm.write(message, file=self._stream)
+        tqdm.write(self._clean(message), file=self._stream)
 
     def stop(self) -> None:
         """Takes the bar away."""
@@ -88,10 +95,14 @@ class Lines:
     Args:
         stream: Where to.
         clock: Seconds; monotonic.
+        clean: Makes foreign words fit to be shown.
     """
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, clock: Callable[[], float] = time.monotonic, clean: Callable[[str], str] = harmless
+    ) -> None:
         self._stream = stream
+        self._clean = clean
         self._clock = clock
         self._phase = ""
         self._total = self._done = 0
@@ -113,7 +124,7 @@ class Lines:
 
     def say(self, message: str) -> None:
         """Writes a line."""
-        print(message, file=self._stream, flush=True)
+        print(self._clean(message), file=self._stream, flush=True)
 
     def stop(self) -> None:
         """Writes the phase's last line."""

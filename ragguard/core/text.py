@@ -1,14 +1,17 @@
-"""Foreign text made safe to store: what cannot be written as UTF-8 is replaced, nothing else is changed."""
+"""Foreign text made safe to store, and to print where a terminal or a CI runner reads along."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "�"
+_COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
+_ZERO_WIDTH = "\u200b"
 
 
 def without_lone_surrogates(value: object) -> object:
@@ -18,6 +21,12 @@ def without_lone_surrogates(value: object) -> object:
 
 Text = Annotated[str, BeforeValidator(without_lone_surrogates)]
 """A string from outside that can be written as UTF-8."""
+
+
+def harmless(text: str) -> str:
+    """Takes terminal escapes and workflow commands out of foreign text; line ends and tabs stay."""
+    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf"})
+    return _COMMAND.sub(lambda match: f"{match.group()[:-1]}{_ZERO_WIDTH}{match.group()[-1]}", kept)
 
 
 def one_line(text: str) -> str:

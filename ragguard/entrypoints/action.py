@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from ragguard.core.text import one_line
 from ragguard.entrypoints.action_inputs import Inputs, further_options, read_inputs
 from ragguard.entrypoints.action_outputs import error_outputs, give_back, report_outputs, write_outputs
-from ragguard.entrypoints.console import say
+from ragguard.entrypoints.change_checks import refuse_links, refuse_own_records, refuse_ways_out
+from ragguard.entrypoints.console import cleaner, say
 from ragguard.entrypoints.github_context import GitHubContext, ci_run_id, github_context
-from ragguard.errors import ConfigError, OutsideWorldError, RagguardError
+from ragguard.errors import ConfigError, ExitCode, OutsideWorldError, RagguardError
 
 if TYPE_CHECKING:
     from ragguard.adapters.github_reader import GitHubReader
@@ -53,7 +54,10 @@ def run_action(environment: Mapping[str, str]) -> int:
         _annotate(environment, error)
         raise
     except KeyboardInterrupt:
-        write_outputs(environment, error_outputs(130))
+        write_outputs(environment, error_outputs(ExitCode.INTERRUPTED))
+        raise
+    except Exception:
+        write_outputs(environment, error_outputs(ExitCode.BUG))  # a later step must not read an empty outcome
         raise
 
 
@@ -66,7 +70,7 @@ def _annotate(environment: Mapping[str, str], error: RagguardError) -> None:
     from ragguard.adapters.notifiers.annotations import command
 
     if environment.get("GITHUB_ACTIONS") == "true":
-        sys.stdout.write(command(_Told(str(error)), None) + "\n")
+        sys.stdout.write(command(_Told(cleaner(environment)(str(error))), None) + "\n")
         sys.stdout.flush()
 
 
@@ -101,7 +105,7 @@ class Job:
     @property
     def output(self) -> Path:
         """Where the reports go."""
-        return self.folder / self.inputs.output
+        return Path(os.path.normpath(self.folder / self.inputs.output))
 
     @cached_property
     def repository(self) -> GitHubReader | None:
@@ -140,7 +144,7 @@ class Job:
                 baseline_run_id=self.inputs.baseline,
                 use_cache=not self.options.get("no_cache", False),
                 notices=(*self._notices(), *policy.notices),
-                progress=Lines(sys.stderr),
+                progress=Lines(sys.stderr, clean=cleaner(self.environment)),
             )
             report = asyncio.run(until_done(run_pipeline(request)))
         except OutsideWorldError as error:
@@ -158,12 +162,25 @@ class Job:
         variables = {name: value for name, value in self.environment.items() if name.startswith("RAGGUARD_VAR_")}
         source = PolicySource(self.inputs.config, self.folder, self.workspace, variables, self.inputs.overrides)
         policy = source.decide(self.context, self.repository, from_base=self.inputs.policy_source == "base")
-        if self.context.data_only and policy.config.pipeline.answers is not None:
-            refuse_links(self.folder, policy.config.pipeline.answers)
+        self._check_change(policy.config)
         return replace(policy, config=with_inputs(policy.config, self.inputs, self.context))
 
+    def _check_change(self, config: Config) -> None:
+        """Makes sure that a change brings nothing along that would decide about it or lead elsewhere."""
+        run = self.context.run
+        if not (run.pull_request or self.context.data_only):
+            return
+        if self.context.data_only and config.pipeline.answers is not None:
+            refuse_links(self.folder, config.pipeline.answers)
+        refuse_ways_out(config, self.output, self.folder, self.workspace)
+        head, base = run.commit, self.context.base_ref
+        if self.repository is not None and head and base and not self.context.data_only:
+            refuse_own_records(config, self.folder, self.workspace, self.repository, head=head, base=base)
+
     def _notices(self) -> tuple[str, ...]:
-        return (*self.context.notices, *((_NO_SECRETS,) if self.context.without_secrets else ()))
+        attempt = self.context.run.attempt
+        again = (f"Attempt {attempt} of this job: earlier ones may have ended otherwise.",) if attempt > 1 else ()
+        return (*self.context.notices, *again, *((_NO_SECRETS,) if self.context.without_secrets else ()))
 
     def _explained(self, error: OutsideWorldError) -> OutsideWorldError:
         """Says what a run without secrets must expect."""
@@ -201,17 +218,6 @@ class Job:
         return comment_report(self.folder / (self.inputs.report or ""), self.context, self.repository, self.environment)
 
 
-def refuse_links(folder: Path, name: str) -> None:
-    """Makes sure that a file from a stranger's artifact is itself, and not a way to a secret that lies elsewhere.
-
-    Raises:
-        ConfigError: A link is on its way.
-    """
-    path = folder / name
-    if "://" not in name and path.resolve() != Path(os.path.normpath(path)):
-        raise ConfigError(f"{name}: is a link, or lies behind one; a stranger's file is read only where it lies")
-
-
 def prepare_job(environment: Mapping[str, str]) -> Job:
     """Reads inputs and event, and goes to the working folder.
 
@@ -230,7 +236,8 @@ def prepare_job(environment: Mapping[str, str]) -> Job:
         links = replace(context.run.links, report=inputs.report_url)
         context = replace(context, run=replace(context.run, links=links))
     workspace = Path(environment.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
-    folder = (workspace / inputs.working_directory).resolve()
+    # A link in the checkout is a change's own: it must not choose whose config is read of the base.
+    folder = Path(os.path.normpath(workspace / inputs.working_directory))
     if not folder.is_dir():
         raise ConfigError(f"input `working-directory`: {inputs.working_directory} is no folder of the checkout")
     os.chdir(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -10,7 +11,7 @@ from importlib import import_module
 import click
 
 import ragguard
-from ragguard.entrypoints.console import say, use_utf8
+from ragguard.entrypoints.console import cleaner, say, tame_logging, use_utf8
 from ragguard.errors import ExitCode, RagguardError
 
 _COMMANDS = {
@@ -82,6 +83,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command and exits; never shows a traceback for the user's own mistakes."""
     use_utf8()
+    tame_logging(os.environ)
     sys.exit(int(run_cli(arguments)))
 
 
@@ -90,10 +92,12 @@ def run_cli(arguments: list[str] | None = None) -> int:
     try:
         done = cli.main(args=arguments, prog_name="ragguard", standalone_mode=False)
     except RagguardError as error:
-        say(f"ragguard: {error}", sys.stderr)
+        _complain(f"ragguard: {error}")
         return error.exit_code
     except click.ClickException as error:
-        error.show(sys.stderr)
+        shown = io.StringIO()
+        error.show(shown)
+        _complain(shown.getvalue().rstrip())
         return ExitCode.USER_INPUT
     except (KeyboardInterrupt, click.Abort):
         say("ragguard: interrupted", sys.stderr)
@@ -106,10 +110,15 @@ def run_cli(arguments: list[str] | None = None) -> int:
     return done if isinstance(done, int) else ExitCode.OK
 
 
+def _complain(text: str) -> None:
+    """Writes an error, whose words may be foreign: without the secrets of this process."""
+    say(cleaner(os.environ)(text), sys.stderr)
+
+
 def _bug(error: Exception) -> int:
-    say(f"ragguard: a bug in ragguard: {type(error).__name__}: {error}", sys.stderr)
+    _complain(f"ragguard: a bug in ragguard: {type(error).__name__}: {error}")
     if os.environ.get("RAGGUARD_DEBUG"):
-        say("".join(traceback.format_exception(error)), sys.stderr)
+        _complain("".join(traceback.format_exception(error)))
     else:
         say("  mend: run again with RAGGUARD_DEBUG=1 and report what it prints", sys.stderr)
     return ExitCode.BUG

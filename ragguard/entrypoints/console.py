@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import logging
 import sys
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
+
+from ragguard.core.text import harmless, one_line
 
 if TYPE_CHECKING:
     from ragguard.core.report import Report
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 _MARKS = {"passed": "✓", "warned": "✓", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
 _COLORS = {"passed": "32", "warned": "33", "failed": "31", "error": "31", "inconclusive": "33", "not_comparable": "33"}
-_COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
-_ZERO_WIDTH = "\u200b"
 
 
 def use_utf8() -> None:
@@ -25,10 +24,23 @@ def use_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def harmless(text: str) -> str:
-    """Takes terminal escapes and workflow commands out of foreign text; line ends and tabs stay."""
-    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf"})
-    return _COMMAND.sub(lambda match: f"{match.group()[:-1]}{_ZERO_WIDTH}{match.group()[-1]}", kept)
+def cleaner(environment: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes from a text what a terminal or a runner would obey, and the environment's secrets."""
+    from ragguard.adapters.notifiers.redaction import Redactor
+
+    redact = Redactor.of_environment(environment)
+    return lambda text: harmless(redact(text))
+
+
+def tame_logging(environment: Mapping[str, str]) -> None:
+    """Makes warnings of libraries and of our own, which repeat foreign words, as harmless as all else."""
+
+    class Tamed(logging.StreamHandler[TextIO]):
+        def format(self, record: logging.LogRecord) -> str:
+            return cleaner(environment)(super().format(record))
+
+    logging.lastResort = Tamed()
+    logging.lastResort.setLevel(logging.WARNING)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
@@ -65,11 +77,13 @@ def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
         for entry in shown:
             doubt = "" if entry.confirmed else ", unconfirmed"
             change = f"{entry.before:.2f} -> {entry.after:.2f}"
-            yield f"  {harmless(entry.id)}  {entry.metric} {change}  cause: {entry.cause}{doubt}"
+            names = [harmless(one_line(name)) for name in (entry.id, entry.metric)]
+            yield f"  {'  '.join(names)} {change}  cause: {entry.cause}{doubt}"
 
 
 def metric_lines(metrics: dict[str, MetricSummary], paint: Paint) -> Iterator[str]:
     """A table of the metrics."""
+    metrics = {harmless(one_line(name)): metric for name, metric in metrics.items()}  # a saved run's are foreign
     width = max((len(name) for name in metrics), default=6)
     yield f"  {'metric':<{width}}  {'mean':>7}  {'baseline':>8}  {'change':>8}  {'minimum':>7}  outcome"
     for name, metric in metrics.items():

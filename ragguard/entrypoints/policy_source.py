@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,10 +96,12 @@ class PolicySource:
         return base.against(self.checkout())
 
     def inside(self, path: str) -> str | None:
-        """A path of the working folder as the repository names it; None where it lies elsewhere."""
-        full = (self.folder / path).resolve()
-        root = self.workspace.resolve()
-        return full.relative_to(root).as_posix() if full.is_relative_to(root) else None
+        """A path of the working folder as the repository names it; None where it lies elsewhere.
+
+        The name alone counts: a link in the checkout is the change's, and must not choose what is read of the base.
+        """
+        full = Path(os.path.normpath(self.folder / path))
+        return full.relative_to(self.workspace).as_posix() if full.is_relative_to(self.workspace) else None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ def calibrate(
     votes, of which the majority counts. It stands beside the sample, or beside its answer in --answers.
     Exits with 4 where too little could be scored.
     """
+    from ragguard.adapters.renderers.json import json_text
     from ragguard.app.calibrate import CalibrationRequest
     from ragguard.app.calibrate import calibrate as measure
     from ragguard.entrypoints.calibration_text import calibration_lines
@@ -80,7 +81,7 @@ def calibrate(
     )
     found = asyncio.run(measure(request))
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(json_text(found.model_dump(mode="json"), indent=2))
     else:
         for line in calibration_lines(found, show):
             say(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -22,6 +21,7 @@ def history(
 ) -> int:
     """Show each metric over the stored runs: a table, a plot, and what declines slowly."""
     from ragguard.adapters.renderers.history_page import history_page
+    from ragguard.adapters.renderers.json import json_text
     from ragguard.app import baselines
     from ragguard.app.history import history_json, history_lines, read_history
     from ragguard.app.load import open_store
@@ -33,7 +33,7 @@ def history(
     if html is not None:
         Path(html).write_text(history_page(found.suite, found.heads, found.accepted), encoding="utf-8")
     if as_json:
-        click.echo(json.dumps(history_json(found), ensure_ascii=False, indent=2, allow_nan=False))
+        click.echo(json_text(history_json(found), indent=2))
         return 0
     for line in history_lines(found):
         say(line)

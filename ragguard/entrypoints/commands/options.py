@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragguard.entrypoints.console import cleaner
+
 if TYPE_CHECKING:
     from ragguard.app.config import Config
     from ragguard.app.progress import Progress
@@ -64,7 +66,9 @@ def progress_for(*, quiet: bool) -> Progress:
 
     if quiet:
         return Silent()
-    return Bar(sys.stderr) if sys.stderr.isatty() and not os.environ.get("CI") else Lines(sys.stderr)
+    clean = cleaner(os.environ)
+    on_terminal = sys.stderr.isatty() and not os.environ.get("CI")
+    return Bar(sys.stderr, clean) if on_terminal else Lines(sys.stderr, clean=clean)
 
 
 def colors_wanted() -> bool:
