@@ -53,7 +53,8 @@ async def evaluate(evaluation: Evaluation, request: RunRequest, parts: Parts) ->
         decision, evidence = await evaluation.decide()
         decision = await _against_pinned(decision, evaluation, request, parts)
     except OutsideWorldError as error:
-        return _broken(evaluation, str(error).partition("\n")[0], error)
+        # The mend too: nobody sees the error itself any more, only the reasons.
+        return _broken(evaluation, f"{error.message}; {error.mend}" if error.mend else error.message, error)
     except (asyncio.CancelledError, KeyboardInterrupt):
         return _broken(evaluation, "interrupted: what was done is kept", None)
     comparison = compare(evaluation.ledger, evidence, decision, evaluation.looks, evaluation.rescored)
@@ -71,7 +72,7 @@ def _broken(evaluation: Evaluation, reason: str, error: RagguardError | None) ->
 
 async def _against_pinned(decision: Decision, evaluation: Evaluation, request: RunRequest, parts: Parts) -> Decision:
     """Compares with the pinned run as well, so that small drops cannot pass one after another."""
-    run_id = baselines.pinned(parts.store, request.config.suite, request.config.baseline.pin)
+    run_id = parts.pinned
     newest = parts.baseline.newest
     if run_id is None or (newest is not None and len(parts.baseline.runs) == 1 and newest.run_id == run_id):
         return decision

@@ -16,6 +16,7 @@ from ragguard.adapters.judges.caller import Caller, Conversation, Tally
 from ragguard.adapters.judges.prompts import Prompt, Prompts
 from ragguard.adapters.judges.replies import LONGEST_KEPT, Accepted, check, read_reply
 from ragguard.adapters.judges.troubles import TroubleError
+from ragguard.adapters.redaction import foreign
 from ragguard.core.digests import digest
 from ragguard.core.scores import JudgeRequest, Judgment, judgment_key
 from ragguard.core.splitting import can_split, merge, split
@@ -192,8 +193,8 @@ def _judgment(request: JudgeRequest, tally: Tally, outcome: Outcome) -> Judgment
         response_model=tally.model,
         status="failed" if outcome.output is None else "ok",
         output=outcome.output or {},
-        raw=outcome.raw,
-        reason=outcome.reason,
+        raw=outcome.raw and foreign(outcome.raw),
+        reason=outcome.reason and foreign(outcome.reason),
         repeat=request.repeat,
         session=request.session,
         attempts=tally.sent,

@@ -38,6 +38,7 @@ class Limits:
         down_after_s: Seconds without any success, failures only, after which the judge counts as down.
         down_after_failures: As many failures in a row must have been seen by then,
         down_after_calls: and of as many different calls: one call that always fails is that call's failure.
+            Refusals for the rate limit alone count as down after `call_deadline_s` without any success.
         rejections: Calls in a row that may be refused as wrong before one has succeeded.
     """
 
@@ -74,6 +75,7 @@ class Breaker:
     _failing: set[object] = field(default_factory=set)
     _rejections: int = 0
     _failing_since: float | None = None
+    _limited_since: float | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self) -> None:
@@ -86,7 +88,7 @@ class Breaker:
         self.proved = True
         self._failures = self._rejections = 0
         self._failing.clear()
-        self._failing_since = None
+        self._failing_since = self._limited_since = None
 
     def failed(self, call: object, trouble: TroubleError, now: float) -> None:
         """A call gave no reply, for the first time or again."""
@@ -98,8 +100,17 @@ class Breaker:
             self._rejections += 1
             if self._rejections >= self.limits.rejections:
                 self.stop("refuses every call", "check model, api_base and parameters of `judge`", trouble.message)
-        elif trouble.kind in PASSING and trouble.kind != "rate_limited":
+        elif trouble.kind == "rate_limited":
+            self._count_limited(trouble, now)
+        elif trouble.kind in PASSING:
             self._count(call, trouble, now)
+
+    def _count_limited(self, trouble: TroubleError, now: float) -> None:
+        """A provider at its limit is waited for as long as one call may take; after that no other call fares better."""
+        self._limited_since = now if self._limited_since is None else self._limited_since
+        if (lasted := now - self._limited_since) >= self.limits.call_deadline_s:
+            mend = "lower `judge.concurrency` or set `judge.rpm`, or run again later: what is done is kept"
+            self.stop(f"has let no call through its rate limit for {lasted:.0f} s", mend, trouble.message)
 
     def _count(self, call: object, trouble: TroubleError, now: float) -> None:
         self._failures += 1

@@ -17,6 +17,8 @@ from ragguard.core.scores import JudgeRequest, Judgment, judgment_key
 from ragguard.core.tasks import Task
 
 _VERSION = 1
+_MOST_TEXT = 1_000_000
+"""Characters that are read for one task, in some seconds; no model's window holds as many."""
 _OF_OTHER_JUDGES = {
     "api_base", "temperature", "max_tokens", "repeats", "fallbacks", "rpm", "tpm", "concurrency", "timeout",
 }  # fmt: skip
@@ -93,6 +95,9 @@ class OfflineJudge(BaseModel):
 
 def _checked(task: Task) -> tuple[dict[str, JsonValue], str | None]:
     """The reply and None, or nothing and why there is none."""
+    if (length := _length(list(task.inputs.values()))) > _MOST_TEXT:
+        told = f"{length:,} characters of answer and passages are more than the offline judge reads ({_MOST_TEXT:,})"
+        return {}, f"{told}: look whether the app's answer is one, and configure a model for texts of that size"
     output = reply_to(task)
     if output is None:
         return {}, f"the offline judge knows no task {task.name!r}: configure a model"
@@ -101,3 +106,11 @@ def _checked(task: Task) -> tuple[dict[str, JsonValue], str | None]:
     except ValidationError as error:
         problems = [str(error)]
     return ({}, "; ".join(problems)) if problems else (output, None)
+
+
+def _length(value: JsonValue) -> int:
+    """Characters of all texts in a value."""
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return sum(map(_length, inner))

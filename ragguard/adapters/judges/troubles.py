@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from ragguard.adapters.redaction import foreign
 from ragguard.core.text import one_line
 
 Kind = Literal[
@@ -26,7 +27,9 @@ FATAL: frozenset[Kind] = frozenset({"denied", "unknown_model", "exhausted"})
 PASSING: frozenset[Kind] = frozenset({"rate_limited", "overloaded", "timeout", "unreachable"})
 
 _LONGEST_MESSAGE = 300
-_CLASS_NAMES = re.compile(r"^(?:(?:litellm\.)?[A-Za-z_]+(?:Error|Exception)\b[:\s-]*)+")
+_CLASS_NAMES = re.compile(r"^(?:(?:litellm\.)?(?:[A-Za-z_]+(?:Error|Exception)|Timeout(?= ?[:E]))\b[:\s-]*)+")
+_TRACEBACK = re.compile(r"[\s:.,]*Traceback \(most recent call last\).*")
+_AGAIN = re.compile(r" Error_str: .*")  # LiteLLM says its time-outs twice
 _SECRET = re.compile(r"(?i)(?:\b(?:sk|pk|rk)-|\bbearer +|(?:key|token|secret)['\"]?\s?[:=]\s?['\"]?)[\w*.~+/-]{6,}")
 _NO_QUOTA = ("insufficient_quota", "exceeded your current quota", "credit balance", "billing")
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
@@ -60,10 +63,10 @@ class TroubleError(Exception):
 
 
 def told(message: str) -> str:
-    """A foreign message as it may be shown: one line, at most 300 characters, no class names, no keys."""
-    line = one_line(message)
+    """A foreign message as it may be shown and kept: one line, at most 300 characters, no code, no keys."""
+    line = _AGAIN.sub("", _TRACEBACK.sub("", one_line(message)))
     words = _CLASS_NAMES.sub("", line) or line
-    return _SECRET.sub("[key left out]", words)[:_LONGEST_MESSAGE]
+    return foreign(_SECRET.sub("[key left out]", words))[:_LONGEST_MESSAGE]
 
 
 def trouble_of(error: Exception) -> TroubleError:

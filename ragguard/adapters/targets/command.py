@@ -98,11 +98,11 @@ class CommandTarget(TargetSettings):
         try:
             async with aclosing(conversation.answers(child)) as answers:
                 async for answered in answers:
-                    failure = None if answered.failure is None else redact(answered.failure)
+                    failure = None if answered.failure is None else redact.failure(answered.failure)
                     yield Outcome(Answered(answered.id, answered.answer, failure))
         finally:
             await child.end()
-        reason = redact(conversation.ending(child))
+        reason = redact.failure(conversation.ending(child))
         for id_ in conversation.unanswered:
             words = reason if conversation.answered_none else f"the command gave no row for this id: {reason}"
             yield Outcome(Answered(id_, None, words), unreachable=_MEND if conversation.answered_none else None)

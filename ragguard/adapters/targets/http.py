@@ -130,9 +130,9 @@ class HttpTarget(TargetSettings):
             reply = await exchange.send(self._message(sample))
             return Outcome(Answered(sample.id, self._answer_in(reply)))
         except FaultError as fault:
-            return Outcome(Answered(sample.id, None, redact(str(fault))), unreachable=fault.unreachable)
+            return Outcome(Answered(sample.id, None, redact.failure(str(fault))), unreachable=fault.unreachable)
         except (bodies.RenderError, PointerError, replies.ReplyError) as error:
-            return Outcome(Answered(sample.id, None, redact(str(error))))
+            return Outcome(Answered(sample.id, None, redact.failure(str(error))))
 
     def _message(self, sample: Sample) -> Message:
         from ragguard.adapters.targets.exchange import Message

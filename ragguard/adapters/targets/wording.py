@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from ragguard.adapters.redaction import foreign
 from ragguard.core.text import one_line
 
 
@@ -21,7 +22,7 @@ def excerpt(text: str, limit: int = 200) -> str:
 def said(error: BaseException) -> str:
     """What a foreign exception says of itself: its type and, where it has any, its words."""
     try:
-        words = excerpt(str(error))
+        words = excerpt(foreign(str(error)))
     except Exception:  # noqa: BLE001 - even saying what is wrong may go wrong
         words = ""
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
@@ -45,3 +46,7 @@ class Redactor:
             if len(form) >= shortest:
                 text = text.replace(form, "***")
         return text
+
+    def failure(self, text: str) -> str:
+        """The same for what is said of a failure, which may hold any secret of this process."""
+        return foreign(self(text))

@@ -179,6 +179,22 @@ def test_429s_without_end_fail_the_call_at_its_deadline() -> None:
     assert result.kind == "rate_limited"
 
 
+def test_a_judge_that_lets_no_call_through_its_rate_limit_is_given_up_instead_of_asked_for_hours() -> None:
+    async def story() -> list[object]:
+        judge = flow(call_deadline_s=100.0)
+        await judge.call(Provider().send, 10)
+        results: list[object] = []
+        for _ in range(50):
+            results += await many(judge, Provider(always("rate_limited")), 1)
+        assert asyncio.get_running_loop().time() < 250.0
+        return results
+
+    results = run(story())
+    assert all(isinstance(result, JudgeError) for result in results[1:])
+    assert "let no call through its rate limit" in str(results[-1])
+    assert "judge.rpm" in str(results[-1])
+
+
 def test_429s_are_not_taken_for_a_judge_that_is_down() -> None:
     """A rate limit that holds every call back for a minute is no outage."""
     provider = Provider(lambda number, now: TroubleError("rate_limited", "later", 2.0) if 5 < now < 65 else None)

@@ -262,3 +262,11 @@ def test_a_rubrics_score_admits_that_the_criterion_was_not_read() -> None:
     judgment = ask(rubric_task("tone", "Is it kind?", {0: "no", 4: "yes"}, REFERENCED, ["学费是多少"]))
     assert judgment.output["score"] == 4
     assert "does not read the criterion" in str(judgment.output["reason"])
+
+
+def test_a_text_of_millions_is_refused_at_once_and_says_what_mends_it() -> None:
+    lines = [f"Item number {k} costs {k} dollars in all." for k in range(650_000)]
+    judgment = ask(claims_task(SAMPLE, lines, passages("Item number 1 costs 1 dollar.")))
+    assert judgment.status == "failed"
+    assert "configure a model" in str(judgment.reason)
+    assert ask(claims_task(SAMPLE, lines[:100], passages("Item number 1 costs 1 dollar."))).status == "ok"

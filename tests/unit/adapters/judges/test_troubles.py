@@ -102,3 +102,17 @@ def test_messages_are_short_and_on_one_line() -> None:
     assert message.startswith("no ::error::x")
     assert "\n" not in message
     assert len(message) == 300
+
+
+def test_a_key_of_this_process_stands_in_no_message_whatever_its_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_API_KEY", "8f2e77aa90bc41dd")
+    assert told("Access denied for 8f2e77aa90bc41dd by policy") == "Access denied for *** by policy"
+    assert "8f2e" not in told("x" * 290 + "8f2e77aa90bc41dd"), "a cut must not leave half of it"
+
+
+def test_no_code_stands_in_a_message() -> None:
+    raw = 'Invalid response object Traceback (most recent call last):\n  File "/opt/x.py", line 1, in f\n    g()'
+    assert told(raw) == "Invalid response object"
+    assert told("litellm.Timeout: APITimeoutError - Request timed out. Error_str: Request timed out. - x") == (
+        "Request timed out."
+    )

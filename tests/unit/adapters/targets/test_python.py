@@ -269,3 +269,12 @@ def test_a_call_that_hangs_is_left_in_a_thread_that_does_not_hold_up_the_end(app
     left = [thread for thread in threading.enumerate() if thread.name == "ragguard-target"]
     assert left
     assert all(thread.daemon for thread in left)
+
+
+def test_a_key_that_an_exception_tells_is_kept_nowhere(app: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "8f2e77aa90bc41dd")
+    target = app(
+        "def answer(question): raise RuntimeError('401 for 8f2e77aa90bc41dd and sk-proj-abcdefghij1234567890')"
+    )
+    failure = str(ask(target)["s1"].failure)
+    assert failure.endswith("RuntimeError: 401 for *** and ***")
