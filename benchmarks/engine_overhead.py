@@ -32,7 +32,7 @@ from ragguard.adapters.executors.local import LocalExecutor  # noqa: E402
 from ragguard.adapters.judges.cached import CachedJudge  # noqa: E402
 from ragguard.adapters.judges.litellm import LiteLLMJudge  # noqa: E402
 from ragguard.adapters.judges.prompts import Prompt, Prompts  # noqa: E402
-from ragguard.adapters.judges.provider import litellm_module  # noqa: E402
+from ragguard.adapters.litellm_clients import litellm_module  # noqa: E402
 from ragguard.core.evaluation import Bench  # noqa: E402
 from ragguard.core.metrics.answer_relevance import AnswerRelevance  # noqa: E402
 from ragguard.core.metrics.context_relevance import ContextRelevance  # noqa: E402

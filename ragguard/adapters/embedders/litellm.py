@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property, partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -115,6 +113,7 @@ class LiteLLMEmbedder(EmbedderSettings):
         What is on its way is not cut off: LiteLLM does not clean up after that.
         """
         try:
+            await asyncio.to_thread(litellm_clients.litellm_module)
             connection = self._connection()
             async with connection.gate:
                 if not failed:
@@ -132,7 +131,8 @@ class LiteLLMEmbedder(EmbedderSettings):
             reraise=True,
         )
         try:
-            response: Any = await retrying(connection.call, input=texts)
+            with litellm_clients.unlogged():
+                response: Any = await retrying(connection.call, input=texts)
         except Exception as error:
             raise self._told(error) from error
         return response.data
@@ -162,7 +162,7 @@ class LiteLLMEmbedder(EmbedderSettings):
         return self._connections[loop]
 
     def _connect(self) -> _Connection:
-        litellm = _litellm()
+        litellm = litellm_clients.litellm_module()
         model = routed(self.model, self.api_base, {str(getattr(one, "value", one)) for one in litellm.provider_list})
         _require_provider(litellm, model)
         call = partial(litellm.aembedding, model=model, timeout=self.timeout, max_retries=0, num_retries=0)
@@ -258,7 +258,7 @@ def _passes_by_itself(error: BaseException) -> bool:
     return isinstance(status, int) and (status in {408, 409, 425, 429} or status >= 500)
 
 
-def _require_provider(litellm: ModuleType, model: str) -> None:
+def _require_provider(litellm: Any, model: str) -> None:
     try:
         litellm.get_llm_provider(model)
     except litellm.exceptions.BadRequestError as error:
@@ -267,16 +267,3 @@ def _require_provider(litellm: ModuleType, model: str) -> None:
             mend="set embedder.api_base to the server of the model, or write provider/model, "
             "such as openai/text-embedding-3-small",
         ) from error
-
-
-def _litellm() -> ModuleType:
-    # Without these two the import itself asks the network for price and header lists.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
-    import litellm
-
-    litellm.suppress_debug_info = True
-    # `max_retries=0` alone is read as "not given" for embeddings, and each request would be sent three times.
-    litellm.DEFAULT_MAX_RETRIES = 0
-    package: ModuleType = litellm
-    return package

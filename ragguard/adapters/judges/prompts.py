@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +23,7 @@ from ragguard.core.tasks import Task
 from ragguard.core.text import one_line
 from ragguard.template_files import template_loader
 
-_BIDI_AND_INVISIBLE = re.compile("[\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SHARED = ("judge/_system.j2", "judge/_passages.j2")
 
 
@@ -44,8 +43,7 @@ class Prompt:
 
 def visible(text: str) -> str:
     """Flattens a text to one line and drops what no reader sees: controls, direction marks, tag characters."""
-    shown = _BIDI_AND_INVISIBLE.sub("", one_line(text))
-    return "".join(char for char in shown if unicodedata.category(char) != "Cc")
+    return _UNSEEN.sub("", one_line(text))
 
 
 def block(name: str, lines: Sequence[str]) -> str:

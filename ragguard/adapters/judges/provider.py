@@ -1,21 +1,15 @@
-"""The only room that knows LiteLLM: one call sent, its reply or its trouble brought to a few plain fields.
-
-Importing LiteLLM takes seconds and, left to itself, asks the network for a price list: it is imported at the first
-call, with everything of that kind switched off.
-"""
+"""The only room that knows LiteLLM's chat: one call sent, its reply or its trouble brought to a few plain fields."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from ragguard.adapters.judges.manners import Form
 from ragguard.adapters.judges.troubles import TroubleError, trouble_of
+from ragguard.adapters.litellm_clients import litellm_module, unlogged
 
 _GRACE_S = 5.0
 _NO_KEY = "none"
@@ -61,21 +55,6 @@ class Facts:
     price: tuple[float, float] | None
     missing_keys: tuple[str, ...]
     provider: str | None
-
-
-@cache
-def litellm_module() -> Any:
-    """Imports LiteLLM, quiet and offline."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
-    import litellm
-
-    litellm.telemetry = False
-    litellm.suppress_debug_info = True
-    litellm.drop_params = False
-    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # its warnings repeat prompts
-    return litellm
 
 
 async def facts(model: str, api_base: str | None) -> Facts:
@@ -144,16 +123,17 @@ async def complete(
     if keyless:
         extra["api_key"] = _NO_KEY
     try:
-        async with asyncio.timeout(timeout_s + _GRACE_S):
-            response = await litellm.acompletion(
-                model=model,
-                messages=list(messages),
-                timeout=timeout_s,
-                max_retries=0,
-                num_retries=0,
-                **extra,
-                **arguments,
-            )
+        with unlogged():
+            async with asyncio.timeout(timeout_s + _GRACE_S):
+                response = await litellm.acompletion(
+                    model=model,
+                    messages=list(messages),
+                    timeout=timeout_s,
+                    max_retries=0,
+                    num_retries=0,
+                    **extra,
+                    **arguments,
+                )
     except TimeoutError as error:
         raise TroubleError("timeout", f"no reply within {timeout_s:g} s") from error
     except Exception as error:  # LiteLLM's errors share no base of their own
