@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import numpy as np
 import pytest
+import scipy.stats
 
-assert np.__version__  # numpy must be there before the runs in this process, which forget what they import
+assert scipy.stats  # numpy and SciPy must be there before the runs in this process, which forget what they import
 
 pytest_plugins = ["pytester"]
 
