@@ -26,6 +26,7 @@ from ragguard.app.own_metrics import load_metric
 from ragguard.core.elsewhere import Paid
 from ragguard.core.evaluation import Bench
 from ragguard.core.metrics.base import Metric
+from ragguard.core.voting import VoteRule
 from ragguard.errors import BudgetError
 
 
@@ -64,6 +65,7 @@ class BenchSettings(BaseModel):
     budget: Budget = Budget()
     cache: Cache = Cache(enabled=False)
     store_text: bool = True
+    vote: VoteRule = "mean"
     folder: str
     templates: dict[str, str] = {}
 
@@ -92,7 +94,7 @@ class BenchSettings(BaseModel):
         )
         judge = build_judge(config, folder, use_cache=config.cache.enabled)
         embedder = BatchingEmbedder(self.embedder)
-        bench = Bench(metrics, judge.judge, embedder, store_text=self.store_text)
+        bench = Bench(metrics, judge.judge, embedder, store_text=self.store_text, vote=self.vote)
         return OpenedBench(bench, embedder, judge.budget or BudgetLedger(), paid, scratch)
 
     def _cache(self, folder: Path) -> Cache:
@@ -160,6 +162,7 @@ class Kit:
             budget=config.budget,
             cache=config.cache if use_cache else Cache(enabled=False),
             store_text=config.reporting.store_text,
+            vote=config.vote,
             folder=str(folder.resolve()),
             templates=_read(folder / config.templates) if config.templates else {},
         )

@@ -138,7 +138,7 @@ async def calibrate(request: CalibrationRequest) -> Calibration:
     try:
         if metric.uses_embedder:
             embedder = build_embedder(request.config, request.environment, notices)
-        bench = Bench((metric,), judge.judge, embedder)
+        bench = Bench((metric,), judge.judge, embedder, vote=request.config.vote)
         bench.fingerprint(metric)  # a broken template shows before anything is asked
         meter = UsageMeter()
         scores = await _scores(request, labelled, bench, meter)

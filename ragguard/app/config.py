@@ -27,6 +27,7 @@ from ragguard.adapters.targets import Target
 from ragguard.core.metrics import AnyMetric, parse_metric
 from ragguard.core.metrics.base import Metric
 from ragguard.core.policy import GatePolicy
+from ragguard.core.voting import VoteRule
 
 TRIAD = ("faithfulness", "context_relevance", "answer_relevance")
 
@@ -152,6 +153,10 @@ class Config(Settings):
     pipeline: Pipeline
     judge: JudgeConfig | None = None
     judges: tuple[JudgeConfig, ...] = Field(default=(), description="A panel instead of one judge.")
+    vote: VoteRule = Field(
+        default="mean",
+        description="Several judges or repeats: the mean of their scores, or one score of the majority's verdicts.",
+    )
     embedder: EmbedderConfig | None = None
     metrics: Annotated[
         tuple[SerializeAsAny[Metric], ...], BeforeValidator(_metrics, json_schema_input_type=list[AnyMetric | str])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 
+from ragguard.adapters.judges.litellm import LiteLLMJudge
 from ragguard.app.config import Config
 from ragguard.app.yaml_text import FieldPath, YamlText, dotted
 
@@ -15,10 +16,22 @@ def cross_checks(config: Config, text: YamlText) -> Iterator[str]:
     yield from _metrics(config, text)
     if config.judge is not None and config.judges:
         yield _at(text, ("judges",), "`judge` and `judges` both stand; keep one of the two")
+    if config.vote == "majority" and _asks_once(config):
+        yield _at(
+            text,
+            ("vote",),
+            "one judge that is asked once has nothing to vote on: name several under `judges`, or set its `repeats`",
+        )
     section = text.data.get("gate") if isinstance(text.data, dict) else None
     for field in ("regression_tolerance", "slo_minima"):
         if isinstance(section, dict) and field in section:
             yield _at(text, ("gate", field), "belongs into the section `slo`")
+
+
+def _asks_once(config: Config) -> bool:
+    """Whether each task gives one judgment; not said of the offline judge, which stands in for others in dry runs."""
+    judges = config.judges or ((config.judge,) if config.judge is not None else ())
+    return len(judges) == 1 and isinstance(judges[0], LiteLLMJudge) and judges[0].repeats == 1
 
 
 def _floors(config: Config, text: YamlText) -> Iterator[str]:

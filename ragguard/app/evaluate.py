@@ -11,6 +11,7 @@ from ragguard.app import plans
 from ragguard.app.ledger import Ledger
 from ragguard.app.progress import Progress
 from ragguard.app.usage import UsageMeter
+from ragguard.core.agreement import AgreementMeter
 from ragguard.core.decisions import Decision, LookRequest
 from ragguard.core.evaluation import Bench
 from ragguard.core.evidence import MetricEvidence
@@ -52,6 +53,7 @@ class Evaluation:
     policy: GatePolicy
     progress: Progress
     meter: UsageMeter = field(default_factory=UsageMeter)
+    agreement: AgreementMeter = field(default_factory=AgreementMeter)
     looks: list[LookRequest] = field(default_factory=list)
     rescored: dict[str, str] = field(default_factory=dict)
     reanswer: Callable[[Sequence[Sample]], AsyncIterator[Answered]] | None = None
@@ -144,6 +146,7 @@ class Evaluation:
             async for result in self.executor.evaluate(work, self.bench):
                 self.sink.write(result)
                 self.meter.add(result)
+                self.agreement.add(result)
                 take(result)
                 self.progress.advance(lambda: self.meter.usage)
         finally:

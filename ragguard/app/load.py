@@ -169,7 +169,7 @@ def build_embedder(config: Config, environment: Mapping[str, str], notices: list
 
 def build_bench(config: Config, judge: Judge, embedder: Embedder) -> Bench:
     """Puts metrics, judge and embedder on the bench."""
-    return Bench(config.metrics, judge, embedder, store_text=config.reporting.store_text)
+    return Bench(config.metrics, judge, embedder, store_text=config.reporting.store_text, vote=config.vote)
 
 
 def policy_of(config: Config) -> GatePolicy:

@@ -6,11 +6,13 @@ its claims are, since judges cut a line into claims in different ways.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragguard.core.scores import Judgment
+from ragguard.core.runs import TaskAgreement
+from ragguard.core.scores import Judgment, SampleResult, Score
+from ragguard.core.work import CANDIDATE
 
 Output = Mapping[str, Any]
 
@@ -75,22 +77,95 @@ def agreement(outputs: Iterable[Output]) -> Agreement:
     return Agreement(len(compared), sum(any(one != verdicts[0] for one in verdicts) for verdicts in compared))
 
 
-def agreement_by_task(samples: Iterable[Iterable[Judgment]]) -> dict[str, Agreement]:
-    """Adds up the agreement of the accepted judgments, task by task.
+@dataclass
+class _Counts:
+    judges: Agreement = Agreement()
+    repeats: Agreement = Agreement()
+    verdicts: int = 0
+    tied: int = 0
 
-    Args:
-        samples: For each sample its judgments, of all judges and repeats.
 
-    Returns:
-        By task; tasks that were judged once only are left out.
+class AgreementMeter:
+    """Adds up, task by task, how far a run's judges differ from each other, and each from itself.
+
+    Only the candidate's first look is counted: later looks judge samples that were chosen because they differed.
     """
-    totals: dict[str, Agreement] = {}
-    for judgments in samples:
-        outputs: dict[str, list[Output]] = {}
-        for judgment in judgments:
+
+    def __init__(self) -> None:
+        self._by_task: dict[str, _Counts] = {}
+
+    def add(self, result: SampleResult) -> None:
+        """Counts one result; one of a later look, or of the baseline, is left out."""
+        if result.side != CANDIDATE or result.session is not None:
+            return
+        by_task: dict[str, list[Judgment]] = {}
+        for judgment in result.judgments:
             if judgment.status == "ok":
-                outputs.setdefault(judgment.task, []).append(judgment.output)
-        for task, replies in outputs.items():
-            if len(replies) > 1:
-                totals[task] = totals.get(task, Agreement()) + agreement(replies)
-    return totals
+                by_task.setdefault(judgment.task, []).append(judgment)
+        for task, judgments in by_task.items():
+            if len(judgments) > 1:
+                counts = self._by_task.setdefault(task, _Counts())
+                counts.judges += _between_judges(judgments)
+                counts.repeats += _between_repeats(judgments)
+        for task, verdicts, tied in _votes(result.scores):
+            counts = self._by_task.setdefault(task, _Counts())
+            counts.verdicts += verdicts
+            counts.tied += tied
+
+    @property
+    def by_task(self) -> dict[str, TaskAgreement]:
+        """By task; tasks that were judged once only are left out."""
+        return {task: _told(counts) for task, counts in sorted(self._by_task.items())}
+
+
+def _told(counts: _Counts) -> TaskAgreement:
+    return TaskAgreement(
+        n_compared=counts.judges.units,
+        n_differing=counts.judges.differing,
+        disagreement=counts.judges.flip_rate,
+        n_repeated=counts.repeats.units,
+        n_flipped=counts.repeats.differing,
+        flip_rate=counts.repeats.flip_rate,
+        n_voted=counts.verdicts,
+        n_tied=counts.tied,
+    )
+
+
+def _between_judges(judgments: Sequence[Judgment]) -> Agreement:
+    """Compares each judge's first reply; one model with two settings is two judges."""
+    firsts = []
+    for replies in _by_model(judgments).values():
+        first = min(judgment.repeat for judgment in replies)
+        firsts += [judgment.output for judgment in replies if judgment.repeat == first]
+    return agreement(firsts)
+
+
+def _between_repeats(judgments: Sequence[Judgment]) -> Agreement:
+    """Compares each judge with itself; judges of one model cannot be told apart and are left out."""
+    found = Agreement()
+    for replies in _by_model(judgments).values():
+        if len({judgment.repeat for judgment in replies}) == len(replies):
+            found += agreement(judgment.output for judgment in replies)
+    return found
+
+
+def _by_model(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
+    found: dict[str, list[Judgment]] = {}
+    for judgment in judgments:
+        found.setdefault(judgment.model, []).append(judgment)
+    return found
+
+
+def _votes(scores: Iterable[Score]) -> Iterator[tuple[str, int, int]]:
+    """Task, verdicts and ties of each vote; one that several metrics share is told once."""
+    seen: set[str] = set()
+    for score in scores:
+        votes = score.details.get("votes")
+        for task, ballot in votes.items() if isinstance(votes, dict) else ():
+            if task not in seen and isinstance(ballot, dict):
+                seen.add(task)
+                yield task, _whole(ballot.get("verdicts")), _whole(ballot.get("tied"))
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue
 
 from ragguard.core.samples import Passage, Sample
 from ragguard.core.tasks import Inputs, Reply, Task, conversation, passage_sentences
 from ragguard.core.text import Text
+from ragguard.core.voting import Tally, first_of
 
 References = Sequence[Sequence[str]]
 
@@ -22,6 +23,15 @@ class AbstentionReply(Reply):
     def problems(self, inputs: Inputs) -> list[str]:
         """The verdict's type says all."""
         return []
+
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Whether it refuses; a tie goes to the task's strictest verdict. Of what it does else, the usual counts."""
+        votes = [reply.verdict == "refused" for reply in replies]
+        if tally.choose(votes, strictness=lambda refuses: refuses != (tally.strictest == "refused")):
+            return cls(verdict="refused")
+        partial = sum(reply.verdict == "partial" for reply in replies)
+        return cls(verdict="partial" if 2 * partial >= len(votes) - sum(votes) else "answered")
 
 
 class RubricReply(Reply):
@@ -37,10 +47,17 @@ class RubricReply(Reply):
             return [f"the score {self.score} is not on the scale 0 to {maximum}"]
         return []
 
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """The score that most gave; the lower one is the stricter."""
+        score = tally.choose([reply.score for reply in replies], strictness=lambda given: given)
+        return first_of([reply for reply in replies if reply.score == score])
 
-def abstention_task(sample: Sample, lines: Sequence[str]) -> Task:
-    """Asks whether the answer refuses."""
-    return Task("abstention", {**conversation(sample), "lines": list[JsonValue](lines)}, AbstentionReply)
+
+def abstention_task(sample: Sample, lines: Sequence[str], *, should_refuse: bool = False) -> Task:
+    """Asks whether the answer refuses; the judge is not told whether it should."""
+    inputs = {**conversation(sample), "lines": list[JsonValue](lines)}
+    return Task("abstention", inputs, AbstentionReply, strictest="answered" if should_refuse else "refused")
 
 
 def rubric_task(

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from ragguard.core.digests import digest
 from ragguard.core.elsewhere import BenchKit
 from ragguard.core.metrics.base import Metric
@@ -14,6 +16,7 @@ from ragguard.core.runs import Fingerprint
 from ragguard.core.samples import Answer, answer_digest, passages_digest, passages_of, sample_digest
 from ragguard.core.scores import JudgeRequest, Judgment, SampleResult, Score, judgment_key
 from ragguard.core.tasks import Task
+from ragguard.core.voting import Tally, VoteRule
 from ragguard.core.work import WorkItem
 from ragguard.errors import EmbedderError, RagguardError
 
@@ -24,6 +27,7 @@ class Bench:
 
     Attributes:
         kit: Builds the same bench in other processes; None where it can be used in this one only.
+        vote: What becomes of several judgments of one task: their scores' mean, or one of the verdicts that most gave.
     """
 
     metrics: tuple[Metric, ...]
@@ -31,16 +35,34 @@ class Bench:
     embedder: Embedder
     store_text: bool = True
     kit: BenchKit | None = None
+    vote: VoteRule = "mean"
 
     def fingerprint(self, metric: Metric) -> Fingerprint:
         """What decides a metric's values apart from the data; only what that metric uses."""
         tasks = metric.task_names
         return Fingerprint(
-            judge=self.judge.fingerprint if tasks else None,
+            judge=self._judge_fingerprint if tasks else None,
             prompts={task: self.judge.prompt_digest(task) for task in tasks},
             embedder=self.embedder.fingerprint if metric.uses_embedder else None,
             metric=metric.settings_digest,
         )
+
+    @property
+    def _judge_fingerprint(self) -> str:
+        one = self.judge.fingerprint
+        return one if self.vote == "mean" else digest([one, self.vote])
+
+
+@dataclass(frozen=True)
+class _Ballot:
+    """What a vote's single judgment stands for: the judgments that were counted, and how."""
+
+    task: str
+    keys: tuple[str, ...]
+    tally: Tally
+
+    def told(self) -> dict[str, JsonValue]:
+        return {"votes": len(self.keys), "verdicts": self.tally.verdicts, "tied": self.tally.tied}
 
 
 class Desk:
@@ -50,6 +72,7 @@ class Desk:
         self._item = item
         self._bench = bench
         self._asked: dict[str, asyncio.Task[Judgment]] = {}
+        self._ballots: dict[str, _Ballot] = {}
 
     def keyed_requests(self, task: Task) -> list[tuple[str, JudgeRequest]]:
         """The calls that a task needs, each with its judgment key."""
@@ -63,7 +86,41 @@ class Desk:
         for judgment in judgments:
             if judgment.status == "failed":
                 raise TaskFailedError(f"judge {judgment.model}, task {judgment.task}: {judgment.reason}")
+        if self._bench.vote == "majority" and len(judgments) > 1:
+            return self._voted(task, judgments)
         return tuple(judgments)
+
+    def _voted(self, task: Task, judgments: Sequence[Judgment]) -> tuple[Judgment, ...]:
+        """One judgment of the verdicts that most judgments gave; all of them where there are no verdicts to vote on."""
+        tally = Tally(task.inputs, task.strictest)
+        reply = task.reply.majority([task.reply.model_validate(one.output) for one in judgments], tally)
+        if reply is None:
+            return tuple(judgments)
+        keys = tuple(judgment.key for judgment in judgments)
+        ballot = _Ballot(task.name, keys, tally)
+        key = digest(["majority", *sorted(keys)])
+        self._ballots[key] = ballot
+        return (Judgment(key=key, task=task.name, model="majority", status="ok", output=reply.model_dump(mode="json")),)
+
+    def with_votes(self, score: Score) -> Score:
+        """A score that names the judgments behind a vote, and tells of verdicts that were tied."""
+        ballots = [self._ballots[key] for key in score.judgment_keys if key in self._ballots]
+        if not ballots:
+            return score
+        keys = [real for key in score.judgment_keys for real in self._real_keys(key)]
+        tied, verdicts = sum(one.tally.tied for one in ballots), sum(one.tally.verdicts for one in ballots)
+        told = f"{tied} of {verdicts} votes tied, the stricter verdict counts" if tied else None
+        return score.model_copy(
+            update={
+                "judgment_keys": tuple(keys),
+                "details": {**score.details, "votes": {one.task: one.told() for one in ballots}},
+                "flags": (*score.flags, "tied_vote") if tied else score.flags,
+                "reason": "; ".join(part for part in (score.reason, told) if part) or None,
+            }
+        )
+
+    def _real_keys(self, key: str) -> tuple[str, ...]:
+        return self._ballots[key].keys if key in self._ballots else (key,)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns unit vectors, one row for each text."""
@@ -154,7 +211,7 @@ async def _score(metric: Metric, item: WorkItem, desk: Desk, bench: Bench) -> Sc
         raise
     except Exception as error:  # noqa: BLE001 - one sample's failure, a user's own metric included, is a value
         return metric.failed(f"{type(metric).__name__} raised {type(error).__name__}: {error}")
-    return score.model_copy(update={"score_key": key})
+    return desk.with_votes(score).model_copy(update={"score_key": key})
 
 
 def score_key(metric: Metric, item: WorkItem, answer: Answer, desk: Desk, bench: Bench) -> str:
@@ -162,7 +219,8 @@ def score_key(metric: Metric, item: WorkItem, answer: Answer, desk: Desk, bench:
     tasks = metric.tasks(item.sample, answer)
     keys = sorted(key for task in tasks for key, _ in desk.keyed_requests(task))
     embedder = bench.embedder.fingerprint if metric.uses_embedder else None
-    return digest([metric.id, metric.settings_digest, keys, embedder, metric.unseen_inputs(item.sample, answer)])
+    decides = [metric.id, metric.settings_digest, keys, embedder, metric.unseen_inputs(item.sample, answer)]
+    return digest([*decides, bench.vote] if bench.vote != "mean" and len(keys) > len(tasks) else decides)
 
 
 def _take_over(metric: Metric, known: Score, item: WorkItem, desk: Desk) -> Score:

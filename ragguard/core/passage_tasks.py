@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -18,6 +18,7 @@ from ragguard.core.tasks import (
     coverage_problems,
     passage_sentences,
 )
+from ragguard.core.voting import Tally
 
 
 class PassageGrade(BaseModel):
@@ -42,6 +43,15 @@ class GradesReply(Reply):
     def problems(self, inputs: Inputs) -> list[str]:
         """Every passage must have exactly one grade."""
         return coverage_problems("passage", count(inputs, "passages"), [grade.passage for grade in self.grades])
+
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Passage by passage; the lower grade is the stricter one."""
+        grades = zip(*(reply.in_order() for reply in replies), strict=True)
+        chosen = [tally.choose(given, strictness=lambda grade: grade) for given in grades]
+        return cls.model_validate(
+            {"grades": [{"passage": number, "grade": grade} for number, grade in enumerate(chosen, 1)]}
+        )
 
     def in_order(self) -> list[int]:
         """The grades in the order of the passages."""

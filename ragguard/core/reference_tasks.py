@@ -7,6 +7,7 @@ all of them, so that a line's number also tells its alternative.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -22,8 +23,11 @@ from ragguard.core.tasks import (
     coverage_problems,
     passage_problems,
     passage_sentences,
+    vote_claims,
+    without_claim,
 )
 from ragguard.core.text import Text
+from ragguard.core.voting import FromLine, Tally, by_line, vote_lines
 
 References = Sequence[Sequence[str]]
 
@@ -80,8 +84,21 @@ class ReferenceReply(Reply):
         found += _alternative_problems((number for use in self.passages for number in use.helps), inputs)
         return found
 
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Line by line as for claims, and for each passage and alternative; not helping is the stricter verdict."""
+        chosen = vote_claims([by_line(reply.claims, reply.no_claim) for reply in replies], tally)
+        uses = []
+        for number in range(1, count(tally.inputs, "passages") + 1):
+            helps = [set(use.helps) for reply in replies for use in reply.passages if use.passage == number]
+            alternatives = range(1, count(tally.inputs, "references") + 1)
+            won = [one for one in alternatives if tally.choose([one in each for each in helps], strictness=int)]
+            uses.append(PassageHelp(passage=number, helps=won))
+        claims = [claim for found in chosen.values() for claim in found]
+        return cls(claims=claims, no_claim=without_claim(chosen), passages=uses)
 
-class AnswerClaim(BaseModel):
+
+class AnswerClaim(FromLine):
     """One claim of the answer, and the alternative references that state it too.
 
     Attributes:
@@ -89,23 +106,17 @@ class AnswerClaim(BaseModel):
         in_references: Numbers of the alternatives, from 1; empty for none.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    source: int
     claim: Text = Field(min_length=1)
     in_references: list[int]
 
 
-class ReferenceClaim(BaseModel):
+class ReferenceClaim(FromLine):
     """One claim of a reference, and whether the answer states it too.
 
     Attributes:
         source: Number of the line through all references, from 1.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    source: int
     claim: Text = Field(min_length=1)
     in_answer: bool
 
@@ -128,6 +139,48 @@ class CorrectnessReply(Reply):
         )
         found += _alternative_problems((number for claim in self.answer for number in claim.in_references), inputs)
         return found
+
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Line by line, of the answer and of the references; not stated on the other side is the stricter verdict."""
+        answer = vote_lines(
+            [by_line(reply.answer, reply.answer_no_claim) for reply in replies], _stated_by, _stated_share, tally
+        )
+        reference = vote_lines(
+            [by_line(reply.reference, reply.reference_no_claim) for reply in replies],
+            _in_answer,
+            _answered_share,
+            tally,
+        )
+        return cls(
+            answer=[claim for claims in answer.values() for claim in claims],
+            answer_no_claim=without_claim(answer),
+            reference=[claim for claims in reference.values() for claim in claims],
+            reference_no_claim=without_claim(reference),
+        )
+
+
+def _stated_by(claims: Sequence[AnswerClaim]) -> tuple[int, int, tuple[int, ...]]:
+    """Which alternatives state all that a line of the answer claims, the strictest first: none, no claim, some."""
+    if not claims:
+        return (1, 0, ())
+    common = set.intersection(*(set(claim.in_references) for claim in claims))
+    return (2 if common else 0, len(common), tuple(sorted(common)))
+
+
+def _stated_share(claims: Sequence[AnswerClaim]) -> float:
+    return sum(bool(claim.in_references) for claim in claims) / max(len(claims), 1)
+
+
+def _in_answer(claims: Sequence[ReferenceClaim]) -> int:
+    """What the answer makes of a line of a reference, the strictest first: 0 not all, 1 no claim, 2 all is in it."""
+    if not claims:
+        return 1
+    return 2 if all(claim.in_answer for claim in claims) else 0
+
+
+def _answered_share(claims: Sequence[ReferenceClaim]) -> float:
+    return sum(claim.in_answer for claim in claims) / max(len(claims), 1)
 
 
 def _line_count(inputs: Inputs) -> int:

@@ -143,6 +143,30 @@ class Usage(Record):
     cost_usd: float | None = None
 
 
+class TaskAgreement(Record):
+    """How far judges agree in one task, over the candidate's first look; a verdict stands for a sentence or a line.
+
+    Attributes:
+        n_compared: Verdicts that two or more judges of a panel gave.
+        n_differing: Of these, on how many they differ.
+        disagreement: n_differing / n_compared, a fraction; None where nothing could be compared.
+        n_repeated: Verdicts that one judge gave repeatedly.
+        n_flipped: Of these, how many did not stay the same.
+        flip_rate: n_flipped / n_repeated, a fraction: how far a judge agrees with itself; None as above.
+        n_voted: Verdicts that a majority decided.
+        n_tied: Of these, how many were tied, so that the stricter verdict was taken.
+    """
+
+    n_compared: int = 0
+    n_differing: int = 0
+    disagreement: float | None = None
+    n_repeated: int = 0
+    n_flipped: int = 0
+    flip_rate: float | None = None
+    n_voted: int = 0
+    n_tied: int = 0
+
+
 class Observed(Record):
     """What the judge did that was not configured."""
 
@@ -234,7 +258,9 @@ class RunHead(Record):
         reasons: Why the outcome is what it is, the worst first.
         notices: What a reader must know before the numbers, such as that the judge is a heuristic.
         notes: What a reader may want to know besides.
+        vote: What became of several judgments of one task: their scores' mean, or one of the majority's verdicts.
         usage_by_task: Judge usage by task, where it is known.
+        agreement_by_task: How far judges and repeats agree, for each task that was judged more than once.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -251,6 +277,7 @@ class RunHead(Record):
     dataset: DatasetInfo
     answers_digest: str
     judge_models: tuple[str, ...] = ()
+    vote: Literal["mean", "majority"] = "mean"
     embedder_model: str | None = None
     fingerprints: dict[str, Fingerprint]
     policy: dict[str, JsonValue]
@@ -264,6 +291,7 @@ class RunHead(Record):
     coverage: float
     usage: Usage = Usage()
     usage_by_task: dict[str, Usage] = Field(default_factory=dict)
+    agreement_by_task: dict[str, TaskAgreement] = Field(default_factory=dict)
     observed: Observed = Observed()
     execution: Execution = Execution()
     samples: SamplesFile | None = None

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ragguard.core.samples import Passage, Sample
 from ragguard.core.sentences import split_sentences
 from ragguard.core.text import Text
+from ragguard.core.voting import ByLine, FromLine, Tally, by_line, vote_lines
 
 Inputs = Mapping[str, JsonValue]
 
@@ -29,6 +30,20 @@ class Reply(BaseModel):
         """Says what is wrong with the reply, given what was asked; empty when it can be accepted."""
         raise NotImplementedError
 
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """One reply of the verdicts that most replies gave, a tie going to the stricter one.
+
+        Args:
+            replies: Accepted replies to the task, one for each judge and repeat, in any order.
+            tally: What was asked, and where verdicts and ties are counted.
+
+        Returns:
+            The reply; None where this kind holds no verdicts to vote on, so that all replies count by their mean.
+        """
+        del replies, tally
+        return None
+
 
 @dataclass(frozen=True)
 class Task:
@@ -38,11 +53,13 @@ class Task:
         name: Names the template and appears in the judgment's key.
         inputs: Every value that the template renders; JSON.
         reply: What an accepted reply looks like.
+        strictest: The verdict that a tied vote goes to, where it depends on the sample; the judge does not see it.
     """
 
     name: str
     inputs: Inputs = field(hash=False)
     reply: type[Reply]
+    strictest: str | None = None
 
 
 def coverage_problems(what: str, asked: int, given: Iterable[int], *, once: bool = True) -> list[str]:
@@ -76,7 +93,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{shown} and {len(numbers) - 20} more" if len(numbers) > 20 else shown
 
 
-class ClaimVerdict(BaseModel):
+class ClaimVerdict(FromLine):
     """One claim with the judge's verdict.
 
     Attributes:
@@ -86,9 +103,6 @@ class ClaimVerdict(BaseModel):
         verdict: `supported`, `contradicted`, or `absent` when no passage speaks of it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    source: int
     claim: Text = Field(min_length=1)
     passage: int
     verdict: Literal["supported", "contradicted", "absent"]
@@ -107,6 +121,33 @@ class ClaimsReply(Reply):
         found = coverage_problems("line", lines, [*sources, *self.no_claim])
         found += passage_problems(self.claims, passages)
         return found
+
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Line by line: not all of its claims are supported, it claims nothing, all are."""
+        chosen = vote_claims([by_line(reply.claims, reply.no_claim) for reply in replies], tally)
+        return cls(claims=[claim for claims in chosen.values() for claim in claims], no_claim=without_claim(chosen))
+
+
+def vote_claims(replies: Sequence[ByLine[ClaimVerdict]], tally: Tally) -> dict[int, Sequence[ClaimVerdict]]:
+    """Votes on the claims of every line; see `vote_lines`."""
+    return vote_lines(replies, _support, _supported_share, tally)
+
+
+def _support(claims: Sequence[ClaimVerdict]) -> int:
+    """What a line's claims say of it, the strictest first: 0 not all supported, 1 no claim, 2 supported."""
+    if not claims:
+        return 1
+    return 2 if all(claim.verdict == "supported" for claim in claims) else 0
+
+
+def _supported_share(claims: Sequence[ClaimVerdict]) -> float:
+    return sum(claim.verdict == "supported" for claim in claims) / max(len(claims), 1)
+
+
+def without_claim(chosen: Mapping[int, Sequence[object]]) -> list[int]:
+    """The lines that claim nothing."""
+    return [line for line, claims in chosen.items() if not claims]
 
 
 def passage_problems(claims: Iterable[ClaimVerdict], passages: int) -> list[str]:
@@ -128,6 +169,14 @@ class SentencesReply(Reply):
         """Every sentence must stand in exactly one of the two lists."""
         return coverage_problems("sentence", _sentence_count(inputs), [*self.relevant, *self.irrelevant])
 
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Sentence by sentence; not relevant is the stricter verdict."""
+        kept: dict[bool, list[int]] = {True: [], False: []}
+        for number in range(1, _sentence_count(tally.inputs) + 1):
+            kept[tally.choose([number in reply.relevant for reply in replies], strictness=int)].append(number)
+        return cls(relevant=kept[True], irrelevant=kept[False])
+
 
 class QuestionsReply(Reply):
     """Questions that the answer would answer, and whether the answer only refuses or evades."""
@@ -144,6 +193,13 @@ class QuestionsReply(Reply):
         if any(not question.strip() for question in self.questions):
             found.append("a question is blank")
         return found
+
+    @classmethod
+    def majority(cls, replies: Sequence[Self], tally: Tally) -> Self | None:
+        """Whether the answer only evades, the stricter verdict; of the winning side all questions count."""
+        evades = tally.choose([reply.noncommittal for reply in replies], strictness=lambda evasive: not evasive)
+        winners = [reply for reply in replies if reply.noncommittal is evades]
+        return cls(noncommittal=evades, questions=[question for reply in winners for question in reply.questions])
 
 
 def count(inputs: Inputs, key: str) -> int:

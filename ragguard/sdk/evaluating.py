@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from ragguard.adapters.executors.local import LocalExecutor
 from ragguard.app.progress import Bar, Progress, Silent
@@ -36,6 +36,7 @@ class Settings(TypedDict, total=False):
 
     metrics: Metrics
     judge: Any
+    vote: Literal["mean", "majority"]
     embedder: Any
     fields: Mapping[str, str | None] | None
     min_coverage: float
@@ -60,6 +61,7 @@ async def aevaluate(
     *,
     metrics: Metrics = None,
     judge: Any = None,
+    vote: Literal["mean", "majority"] = "mean",
     embedder: Any = None,
     fields: Mapping[str, str | None] | None = None,
     min_coverage: float = 0.95,
@@ -81,6 +83,7 @@ async def aevaluate(
         judge: `"provider/model"`, a mapping of the settings under `judge` in ragguard.yaml, a list of these (a panel),
             `"offline"`, a `Judge`, an object with `ask(task, request)`, or one with `decompose_to_claims`,
             `is_supported`, `is_relevant` and `generate_questions`.
+        vote: Of several judges or repeats: the mean of their scores, or one score of the verdicts that most gave.
         embedder: `"provider/model"`, a mapping of settings, `"offline"`, an object with `embed`, or a function from a
             text to its vector. Default as in ragguard.yaml.
         fields: Our field name -> the rows' own, where aliases do not do; None: the rows have no such field.
@@ -103,7 +106,7 @@ async def aevaluate(
     if not 1 <= concurrency <= 1024:
         raise UserInputError(f"evaluate(): concurrency is {concurrency}", mend="give a number from 1 to 1024")
     material = read_material(samples, answers, fields)
-    wishes = Wishes(metrics, judge, embedder, budget, cache, templates, os.environ, Path.cwd())
+    wishes = Wishes(metrics, judge, embedder, budget, cache, templates, os.environ, Path.cwd(), vote)
     bar: Progress = Bar(sys.stderr) if progress else Silent()
     notices: list[str] = []
     while True:
@@ -147,6 +150,7 @@ async def _evaluated(
         source=material.source,
         fingerprints={metric.id: bench.fingerprint(metric) for metric in bench.metrics},
         judge_models=bench.judge.models,
+        vote=bench.vote,
         embedder_model=str(getattr(bench.embedder, "name", type(bench.embedder).__name__)) if embeds else None,
     )
     said = tuple(dict.fromkeys([*notices, *parts.notices]))

@@ -47,6 +47,7 @@ class Wishes:
     templates: str | Path | None
     environment: Mapping[str, str]
     folder: Path
+    vote: str = "mean"
 
 
 @dataclass
@@ -77,7 +78,7 @@ def build_parts(wishes: Wishes) -> Parts:
     """
     metrics = resolve_metrics(wishes.metrics)
     config = _config(wishes, metrics)
-    parts = Parts(Bench(metrics, NoJudge(), NoEmbedder()))
+    parts = Parts(Bench(metrics, NoJudge(), NoEmbedder(), vote=config.vote))
     judged = any(metric.task_names for metric in metrics)
     if wishes.judge is not None:
         parts.bench = replace(parts.bench, judge=_judge(wishes, config, parts))
@@ -146,6 +147,7 @@ def _config(wishes: Wishes, metrics: tuple[Metric, ...]) -> Config:
         "budget": dict(wishes.budget or {}),
         "cache": {"enabled": enabled, "path": CACHE if wishes.cache is True else str(wishes.cache)},
         "templates": None if wishes.templates is None else str(wishes.templates),
+        "vote": wishes.vote,
     }
     if wishes.judge is not None and _is_settings(wishes.judge, _JUDGE_SETTINGS):
         several = isinstance(wishes.judge, list | tuple)

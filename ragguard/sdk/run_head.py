@@ -10,6 +10,8 @@ from datetime import datetime
 import ragguard
 from ragguard.app.heads import coverage, summaries
 from ragguard.app.ledger import Ledger, asked_samples, traits_of
+from ragguard.app.usage import UsageMeter
+from ragguard.core.agreement import AgreementMeter
 from ragguard.core.baseline import Baseline
 from ragguard.core.decisions import Decision
 from ragguard.core.digests import digest
@@ -18,6 +20,7 @@ from ragguard.core.metrics.base import Metric
 from ragguard.core.policy import GatePolicy
 from ragguard.core.runs import DatasetInfo, Execution, Fingerprint, RunHead, Usage
 from ragguard.core.scores import SampleResult
+from ragguard.core.voting import VoteRule
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class RunFacts:
     fingerprints: Mapping[str, Fingerprint]
     judge_models: tuple[str, ...] = ()
     embedder_model: str | None = None
+    vote: VoteRule = "mean"
 
 
 def head_of(
@@ -50,6 +54,10 @@ def head_of(
     """Puts the head together; without a baseline nothing can have fallen."""
     policy = GatePolicy(looks=1, min_coverage=min_coverage)
     decision = _decision(facts, records, metrics, policy)
+    meter, agreement = UsageMeter(), AgreementMeter()
+    for record in records:
+        meter.add(record)
+        agreement.add(record)
     return RunHead(
         run_id=facts.run_id,
         suite="default",
@@ -58,6 +66,7 @@ def head_of(
         dataset=_dataset(facts.source, records),
         answers_digest=digest([[record.id, record.answer_digest] for record in records]),
         judge_models=facts.judge_models,
+        vote=facts.vote,
         embedder_model=facts.embedder_model,
         fingerprints=dict(facts.fingerprints),
         policy=policy.model_dump(mode="json"),
@@ -68,6 +77,8 @@ def head_of(
         notes=decision.notes,
         coverage=coverage(decision),
         usage=usage,
+        usage_by_task=meter.by_task,
+        agreement_by_task=agreement.by_task,
         execution=Execution(
             started_at=facts.started_at,
             finished_at=facts.finished_at,

@@ -57,6 +57,7 @@ def evaluate_spark(
     *,
     metrics: object = None,
     judge: Any = None,
+    vote: str = "mean",
     embedder: Any = None,
     fields: Mapping[str, str | None] | None = None,
     budget: Mapping[str, Any] | None = None,
@@ -78,6 +79,7 @@ def evaluate_spark(
         output: Where the scores are written, as Parquet; any path that Spark takes.
         metrics: As for `evaluate`.
         judge: A name, a mapping of settings, or a list of these; an object cannot be sent to other machines.
+        vote: As for `evaluate`.
         embedder: A name or a mapping of settings.
         fields: Our field name -> the column's, where aliases do not do.
         budget: `max_usd`, `max_calls`, `max_tokens`; divided among the tasks, which together never pass it.
@@ -99,7 +101,7 @@ def evaluate_spark(
     chosen = resolve_metrics(metrics)
     if not any(metric.uses_embedder for metric in chosen):
         embedder = "offline"  # it will not be asked
-    config = _config(chosen, judge, embedder, budget, templates, use_cache=cache)
+    config = _config(chosen, judge, vote, embedder, budget, templates, use_cache=cache)
     notices: list[str] = []
     built = build_judge(config, Path.cwd(), use_cache=False)
     vectors = build_embedder(config, os.environ, notices)
@@ -127,6 +129,7 @@ def evaluate_spark(
 def _config(
     metrics: tuple[Metric, ...],
     judge: Any,
+    vote: str,
     embedder: Any,
     budget: Mapping[str, Any] | None,
     templates: str | Path | None,
@@ -140,6 +143,7 @@ def _config(
         "cache": {"enabled": use_cache, "path": CACHE},
         "templates": None if templates is None else str(templates),
         "judges" if isinstance(judge, list | tuple) else "judge": judge or "offline",
+        "vote": vote,
         "embedder": embedder,
     }
     if judge is None and any(metric.task_names for metric in metrics):

@@ -1,4 +1,4 @@
-"""Several judges as one: each task is asked of all of them, and the metrics average over their judgments."""
+"""Several judges as one: each task is asked of all of them; what becomes of their judgments is `vote`'s business."""
 
 from __future__ import annotations
 

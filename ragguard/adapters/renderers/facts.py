@@ -24,7 +24,7 @@ class Fact(NamedTuple):
 def facts(report: Report, characters: int | None = None) -> tuple[Fact, ...]:
     """The facts in order; what does not apply is left out, what is not known is "unknown"."""
     head = report.head
-    rows = [*_what(head), *_against(head), *_cost(head), *_where(report)]
+    rows = [*_what(head), *_agreement(head), *_against(head), *_cost(head), *_where(report)]
     most = characters or LONGEST
     return tuple(Fact(name, brief(value, most), name in _NAMES) for name, value in rows if value)
 
@@ -41,6 +41,38 @@ def _what(head: RunHead) -> list[tuple[str, str]]:
         ("Embedder", head.embedder_model or ""),
         ("Coverage", words.value_text(head.coverage)),
     ]
+
+
+def _agreement(head: RunHead) -> list[tuple[str, str]]:
+    """How far the judges of a panel differ, and each of them from itself; nothing where each task is judged once."""
+    by_task = head.agreement_by_task
+    judges = [(task, one.n_compared, one.n_differing) for task, one in by_task.items() if one.n_compared]
+    repeats = [(task, one.n_repeated, one.n_flipped) for task, one in by_task.items() if one.n_repeated]
+    return [
+        ("Vote", _vote(head)),
+        ("Judges differ from each other", _shares(judges)),
+        ("Judges differ from themselves when asked again", _shares(repeats)),
+    ]
+
+
+def _vote(head: RunHead) -> str:
+    voted = sum(one.n_voted for one in head.agreement_by_task.values())
+    if head.vote == "mean" or not voted:
+        return ""
+    tied = sum(one.n_tied for one in head.agreement_by_task.values())
+    ties = f"; {words.count(tied)} of {words.plural(voted, 'verdict')} tied, where the stricter one counts"
+    return f"each verdict by majority{ties if tied else ''}"
+
+
+def _shares(rows: list[tuple[str, int, int]]) -> str:
+    if not rows:
+        return ""
+    compared, differing = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    tasks = ", ".join(f"{task} {words.value_text(differ / there)}" for task, there, differ in rows)
+    whole = (
+        f"{words.count(differing)} of {words.plural(compared, 'verdict')} ({words.value_text(differing / compared)})"
+    )
+    return f"{whole}: {tasks}" if len(rows) > 1 else f"{whole}, {rows[0][0]}"
 
 
 def _against(head: RunHead) -> list[tuple[str, str]]:

@@ -43,7 +43,9 @@ class Abstention(Metric):
     def tasks(self, sample: Sample, answer: Answer) -> tuple[Task, ...]:
         """One `abstention` task; none where words decide or the answer is blank."""
         lines = split_sentences(answer.text)
-        return (abstention_task(sample, lines),) if lines and not self._is_lexical(sample) else ()
+        if not lines or self._is_lexical(sample):
+            return ()
+        return (abstention_task(sample, lines, should_refuse=_should_refuse(sample)),)
 
     def unseen_inputs(self, sample: Sample, answer: Answer) -> JsonValue:
         """What should be refused; and the answer, where no judge sees it."""

@@ -159,3 +159,12 @@ def test_neither_keys_nor_the_target_are_sent(tmp_path: Path, monkeypatch: pytes
 )
 def test_the_config_names_the_executor(written: str, kind: type) -> None:
     assert type(parsed(CONFIG + written + "\n").executor) is kind
+
+
+def test_a_majority_stays_a_majority_elsewhere(tmp_path: Path) -> None:
+    asked_twice = CONFIG.replace("judge: {", "judge: {repeats: 2, ")
+    bench, kit = built(parsed(asked_twice + "vote: majority\n"), tmp_path)
+    opened = sent(kit.part(0, 1)).open(Paid())
+    assert (bench.vote, opened.bench.vote) == ("majority", "majority")
+    assert fingerprints(opened.bench) == fingerprints(bench)
+    assert fingerprints(bench) != fingerprints(built(parsed(asked_twice), tmp_path)[0])

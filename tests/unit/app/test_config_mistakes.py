@@ -26,6 +26,11 @@ MISTAKES = {
         "pipeline: {dataset: a, sample_budget: 0}\n",
         "pipeline.sample_budget: input should be greater than or equal to 1 (got 0)",
     ),
+    "a vote of one": (
+        "pipeline: {dataset: a}\njudge: {model: openai/x}\nvote: majority\n",
+        "c.yaml:3: vote: one judge that is asked once has nothing to vote on",
+    ),
+    "a vote that there is not": (GOOD + "vote: median\n", "c.yaml:5: vote: input should be 'mean' or 'majority'"),
     "no metrics": (GOOD + "metrics: []\n", "c.yaml:5: metrics:"),
     "unknown metric": (GOOD + "metrics: [faithfulnes]\n", "did you mean"),
     "metric twice": (GOOD + "metrics: [faithfulness, faithfulness]\n", "c.yaml:5: metrics: faithfulness stands twice"),

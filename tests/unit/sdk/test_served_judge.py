@@ -65,3 +65,20 @@ def test_a_fallback_judges_all_where_the_judge_cannot_be_used_and_that_is_said()
         evaluation = evaluate(rows(2), metrics="faithfulness", judge=judge)
     assert evaluation.head.judge_models == ("openai/judge",)
     assert "Judged by a fallback" in evaluation.notices[0]
+
+
+def test_a_panel_votes_and_tells_how_far_its_judges_and_their_repeats_differ() -> None:
+    with judge_server() as lenient, judge_server(verdict=lambda *_: "absent") as strict:
+        judges = [
+            {"model": "openai/a", "api_base": lenient.url, "repeats": 2},
+            {"model": "openai/b", "api_base": strict.url},
+        ]
+        voted = evaluate(rows(2), metrics="faithfulness", judge=judges, vote="majority")
+        mean = evaluate(rows(2), metrics="faithfulness", judge=judges)
+    assert (voted.faithfulness, mean.faithfulness) == (1.0, pytest.approx(2 / 3))
+    assert (voted.head.vote, mean.head.vote) == ("majority", "mean")
+    told = voted.head.agreement_by_task["claims"]
+    assert (told.disagreement, told.flip_rate, told.n_tied) == (1.0, 0.0, 0)
+    assert told.n_voted == told.n_compared == told.n_repeated > 0
+    assert mean.head.agreement_by_task["claims"].n_voted == 0
+    assert voted.head.usage_by_task["claims"].calls == 6
