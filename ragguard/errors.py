@@ -97,6 +97,10 @@ class ObjectNotFoundError(UserInputError):
     """A file or object that the user named does not exist."""
 
 
+class ObjectIsFolderError(ObjectNotFoundError):
+    """A folder stands where the user named a file."""
+
+
 class ObjectExistsError(RagguardError):
     """A conditional write found the object already there."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ragguard.adapters.addresses import Access, Address
-from ragguard.core.text import one_line
-from ragguard.errors import ConfigError, ObjectError, ObjectExistsError, ObjectNotFoundError, RagguardError
+from ragguard.adapters.cloud_errors import MENDS, message_of, translated
+from ragguard.errors import ConfigError, ObjectError, ObjectNotFoundError
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
@@ -19,14 +18,7 @@ _CHUNK_BYTES = 1024 * 1024
 _PAGE = 1000
 _WHOLE_TIMEOUT = timedelta(minutes=30)
 _RETRY_TIMEOUT = timedelta(seconds=60)
-_MAX_MESSAGE = 400
-_MENDS = {
-    "s3": "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (AWS_SESSION_TOKEN, AWS_ENDPOINT_URL where "
-    "needed; AWS_SKIP_SIGNATURE=true for a public bucket), and see that they allow this",
-    "gs": "set GOOGLE_APPLICATION_CREDENTIALS or sign in to Google Cloud, and see that the account is allowed this",
-    "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or sign in to Azure, and see that they allow "
-    "this",
-}
+_NEVER_THERE = ".never-written-by-ragguard"
 
 
 class CloudFolder:
@@ -62,9 +54,28 @@ class CloudFolder:
 
         try:
             pages = obstore.list(self._store, prefix or None, chunk_size=_PAGE)
-            return sorted(meta["path"] for page in pages for meta in page)
+            found = sorted(meta["path"] for page in pages for meta in page)
         except _errors() as error:
             self._fail(error, prefix, "list")
+        if not found:
+            self._require_store()
+        return found
+
+    def _require_store(self) -> None:
+        """Makes sure that an empty listing is one: the sign-in page of a network reads as a listing of nothing.
+
+        Raises:
+            ObjectError: What answers is no object store.
+        """
+        try:
+            for _ in self.chunks(_NEVER_THERE):
+                break
+        except ObjectNotFoundError:
+            return
+        raise ObjectError(
+            f"{self.shown}: what answers is no object store",
+            mend="see whether the endpoint is right, and whether a proxy or a sign-in page stands before it",
+        )
 
     def write(self, key: str, data: bytes | Path) -> None:
         """Writes an object whole, over what is there.
@@ -104,10 +115,11 @@ class CloudFolder:
         try:
             obstore.put(self._store, key, data, mode=mode)
         except _errors() as error:
-            self._fail(error, key, "write")
+            self._fail(error, key, "write", creating=mode == "create")
 
-    def _fail(self, error: Exception, key: str, action: str) -> NoReturn:
-        raise _translated(error, f"{self.shown}/{key}".rstrip("/"), action, self._address.scheme) from None
+    def _fail(self, error: Exception, key: str, action: str, *, creating: bool = False) -> NoReturn:
+        shown = f"{self.shown}/{key}".rstrip("/")
+        raise translated(error, shown, action, self._address.scheme, creating=creating) from None
 
 
 def _client(address: Address, access: Access) -> S3Store | GCSStore | AzureStore:
@@ -130,36 +142,10 @@ def _client(address: Address, access: Access) -> S3Store | GCSStore | AzureStore
         return AzureStore(address.root, prefix=prefix, client_options=options, retry_config=retry)
     except _errors() as error:
         where = f"{address.scheme}://{address.root}"
-        raise ConfigError(f"{where}: {_message(error)}", mend=_MENDS[address.scheme]) from None
+        raise ConfigError(f"{where}: {message_of(error)}", mend=MENDS[address.scheme]) from None
 
 
 def _errors() -> tuple[type[Exception], ...]:
     from obstore.exceptions import BaseError
 
     return (BaseError, OSError, ValueError)
-
-
-def _translated(error: Exception, shown: str, action: str, scheme: str) -> RagguardError:
-    from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
-
-    message = _message(error)
-    if isinstance(error, AlreadyExistsError):
-        return ObjectExistsError(f"{shown}: is already there")
-    if "NoSuchBucket" in message or (isinstance(error, FileNotFoundError) and action != "read"):
-        return ObjectError(f"{shown}: the bucket does not exist", mend="create it, or correct its name and region")
-    if isinstance(error, FileNotFoundError):
-        return ObjectNotFoundError(f"{shown}: no such object", mend="correct the address")
-    # A refused listing comes as a generic error; the last address is asked when there are no credentials at all.
-    refused = re.search(r"status code: 40[13]\b|169\.254\.", message)
-    if refused or isinstance(error, PermissionDeniedError | UnauthenticatedError):
-        return ObjectError(f"{shown}: cannot {action}, the credentials are missing or refused", mend=_MENDS[scheme])
-    return ObjectError(
-        f"{shown}: cannot {action} ({message})",
-        mend="see whether the endpoint can be reached from here, then try again",
-    )
-
-
-def _message(error: Exception) -> str:
-    """The first words of an obstore error, without what may hold a signature."""
-    text = one_line(str(error).partition("Debug source:")[0])
-    return re.sub(r"\?\S+", "", text)[:_MAX_MESSAGE]

@@ -10,9 +10,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ragguard.errors import ObjectError, ObjectExistsError, ObjectNotFoundError, RagguardError
+from ragguard.errors import ObjectError, ObjectExistsError, ObjectIsFolderError, ObjectNotFoundError, RagguardError
 
 _CHUNK_BYTES = 256 * 1024
+_SPACE = "free space there, or choose another place"
+_RIGHT = "give the user that runs ragguard the right to it"
+_MENDS = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: "the user that runs ragguard may not write files that large: raise the limit (ulimit -f)",
+    errno.EROFS: "what is mounted there can only be read: choose another place",
+    errno.EACCES: _RIGHT,
+    errno.EPERM: _RIGHT,
+    errno.ENOTDIR: "a file stands in the place of a folder: move it away, or choose another place",
+    errno.EEXIST: "a file stands in the place of a folder: move it away, or choose another place",
+    errno.EISDIR: "a folder stands in the place of a file: move it away, or choose another place",
+    errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ELOOP: "links lead in a circle there: choose another place",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+}
 
 
 class LocalFolder:
@@ -156,6 +172,10 @@ def _translated(error: OSError, path: Path, action: str) -> RagguardError:
     if isinstance(error, FileNotFoundError) and action == "read":
         return ObjectNotFoundError(f"{path}: no such file", mend=f"correct the path; it is looked up from {Path.cwd()}")
     if isinstance(error, IsADirectoryError):
-        return ObjectNotFoundError(f"{path}: is a folder, not a file", mend="name a file in it")
-    mend = "give the user that runs ragguard the right to it" if isinstance(error, PermissionError) else None
-    return ObjectError(f"{path}: cannot {action} ({why})", mend=mend)
+        return ObjectIsFolderError(f"{path}: is a folder, not a file", mend="name a file in it")
+    return ObjectError(f"{path}: cannot {action} ({why})", mend=mend_of(error))
+
+
+def mend_of(error: OSError) -> str:
+    """What the user can do about an error of the file system."""
+    return _MENDS.get(error.errno or 0, "see whether the disk or the share is well, then try again")

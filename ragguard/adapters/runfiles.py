@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from ragguard.adapters.addresses import DEFAULT_ACCESS, Access, parse_address, redacted
 from ragguard.adapters.lines import lines_of
+from ragguard.adapters.local_files import mend_of
 from ragguard.adapters.objects import read_bytes, read_chunks, write_bytes
 from ragguard.core.fields import shown
 from ragguard.core.runs import SCHEMA_VERSION, RunHead, SamplesFile
@@ -31,6 +32,7 @@ SAMPLES_NAME = "samples.jsonl"
 MAX_RESULT_BYTES = 256 * 1024 * 1024
 _MAX_SAMPLES_BYTES = 1024**4
 _MEND = "run again, or name another run.json"
+_MEND_SAMPLES = "copy both files again, or run again"
 
 
 def head_bytes(head: RunHead) -> bytes:
@@ -61,33 +63,53 @@ def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def parse_head(data: bytes, name: str) -> RunHead:
+def parse_head(data: bytes, name: str, mend: str | None = None) -> RunHead:
     """Reads run.json.
 
     Args:
         data: Its bytes.
         name: What it is called in errors.
+        mend: What the user can do about a damaged one; by default about one that was named on the command line.
 
     Raises:
         RunFileError: It is cut off, of another kind, or written by a newer ragguard.
     """
-    try:
-        raw = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RunFileError(f"{name}: is not JSON, perhaps cut off ({str(error)[:100]})", mend=_MEND) from None
+    raw = _json_of(data, name, mend or _MEND)
     version = raw.get("schema_version") if isinstance(raw, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or "run_id" not in raw:
-        raise RunFileError(f"{name}: is not a run of ragguard", mend="name the run.json that `ragguard run` wrote")
+        raise RunFileError(
+            f"{name}: is not a run of ragguard", mend=mend or "name the run.json that `ragguard run` wrote"
+        )
     if version != SCHEMA_VERSION:
         newer = version > SCHEMA_VERSION
         raise RunFileError(
-            f"{name}: has schema version {version}, this ragguard reads {SCHEMA_VERSION}",
-            mend="update ragguard: a newer one wrote the run" if newer else _MEND,
+            f"{name}: has schema version {shown(version)}, this ragguard reads {SCHEMA_VERSION}",
+            mend="update ragguard: a newer one wrote the run" if newer else mend or _MEND,
         )
     try:
         return RunHead.model_validate_json(data)
     except ValidationError as error:
-        raise RunFileError(f"{name}: {_first_of(error)}", mend=_MEND) from None
+        raise RunFileError(f"{name}: is damaged: {_first_of(error)}", mend=mend or _MEND) from None
+
+
+def _json_of(data: bytes, name: str, mend: str) -> Any:
+    """Reads JSON that somebody else may have written, in our own words where it is none.
+
+    Raises:
+        RunFileError: It is none.
+    """
+    try:
+        return json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        what = f"is not UTF-8 text (byte {error.start + 1})"
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        what = f"is not JSON, perhaps cut off ({where})" if data.strip() else "is empty"
+    except ValueError:  # Python refuses integers of thousands of digits, against quadratic time
+        what = "is damaged: it holds a number of thousands of digits"
+    except RecursionError:
+        what = "is damaged: it is nested too deeply"
+    raise RunFileError(f"{name}: {what}", mend=mend)
 
 
 class SamplesWriter:
@@ -254,48 +276,59 @@ def beside(uri: str, name: str) -> str:
 
 
 def parsed_results(
-    chunks: Iterable[bytes], file: SamplesFile, name: str, ids: frozenset[str] | None = None
+    chunks: Iterable[bytes],
+    file: SamplesFile,
+    name: str,
+    ids: frozenset[str] | None = None,
+    mend: str = _MEND_SAMPLES,
 ) -> Iterator[SampleResult]:
     """Yields results from the bytes of a samples file, plain or packed, and checks it against what its head says.
+
+    Args:
+        chunks: Its bytes.
+        file: What its head says of it.
+        name: What it is called in errors.
+        ids: Only the results of these samples.
+        mend: What the user can do about a damaged one.
 
     Raises:
         RunFileError: Digest or count differ, the file is damaged, or a line is not a result.
     """
     sha256, count = hashlib.sha256(), 0
     lines = lines_of(chunks, name, max_line_bytes=MAX_RESULT_BYTES, max_total_bytes=_MAX_SAMPLES_BYTES)
-    while (numbered := _next_line(lines)) is not None:
+    while (numbered := _next_line(lines, mend)) is not None:
         number, line = numbered
         sha256.update(line + b"\n")
         count += 1
-        if ids is None or _id_of(line, name, number) in ids:
-            yield _parsed(line, name, number)
+        if ids is None or _id_of(line, name, number, mend) in ids:
+            yield _parsed(line, name, number, mend)
     if count != file.count or sha256.hexdigest() != file.sha256:
         what = f"holds {count} of {file.count} results" if count != file.count else "was changed after the run"
-        raise RunFileError(f"{name}: {what}, its head says otherwise", mend="copy both files again, or run again")
+        raise RunFileError(f"{name}: {what}, its head says otherwise", mend=mend)
 
 
-def _next_line(lines: Iterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
+def _next_line(lines: Iterator[tuple[int, bytes]], mend: str) -> tuple[int, bytes] | None:
     try:
         return next(lines, None)
     except DatasetError as error:
-        raise RunFileError(error.message, mend="copy the file again, or run again") from None
+        raise RunFileError(error.message, mend=mend) from None
 
 
-def _id_of(line: bytes, name: str, number: int) -> object:
+def _id_of(line: bytes, name: str, number: int, mend: str) -> object:
     try:
         raw = json.loads(line)
     except (ValueError, RecursionError):
         raw = None
     if not isinstance(raw, dict):
-        raise RunFileError(f"{name}:{number}: is not a result", mend=_MEND)
+        raise RunFileError(f"{name}:{number}: is not a result", mend=mend)
     return raw.get("id")
 
 
-def _parsed(line: bytes, name: str, number: int) -> SampleResult:
+def _parsed(line: bytes, name: str, number: int, mend: str) -> SampleResult:
     try:
         return SampleResult.model_validate_json(line)
     except ValidationError as error:
-        raise RunFileError(f"{name}:{number}: {_first_of(error)}", mend=_MEND) from None
+        raise RunFileError(f"{name}:{number}: is damaged: {_first_of(error)}", mend=mend) from None
 
 
 def _first_of(error: ValidationError) -> str:
@@ -310,4 +343,4 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise ObjectError(f"{path}: cannot write ({why})", mend="free space, or choose another --output") from None
+        raise ObjectError(f"{path}: cannot write ({why})", mend=mend_of(error)) from None

@@ -88,7 +88,7 @@ class Spool(MutableMapping[str, T], Generic[T]):
                 self._written += count
                 del self._pending[:count]
         except OSError as error:
-            raise _unwritable(error) from None
+            raise no_scratch(error) from None
 
 
 class Selected(Mapping[str, T]):
@@ -138,12 +138,15 @@ def _unnamed_file() -> int:
         file, path = tempfile.mkstemp(prefix="ragguard-")
         os.unlink(path)  # noqa: PTH108 - mkstemp gives a string
     except OSError as error:
-        raise _unwritable(error) from None
+        raise no_scratch(error) from None
     return file
 
 
-def _unwritable(error: OSError) -> ObjectError:
+def no_scratch(error: OSError) -> ObjectError:
+    """What to tell where a temporary file cannot be written."""
     why = (error.strerror or str(error)).lower()
-    return ObjectError(
-        f"{tempfile.gettempdir()}: cannot write ({why})", mend="free space there, or set TMPDIR to another folder"
-    )
+    try:
+        where = tempfile.gettempdir()
+    except OSError:  # no folder at all takes one
+        where = "temporary files"
+    return ObjectError(f"{where}: cannot write ({why})", mend="free space there, or set TMPDIR to another folder")

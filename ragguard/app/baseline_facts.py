@@ -21,7 +21,8 @@ def baseline_lines(config: Config, context: RunContext, environment: Mapping[str
     found = baselines.last_accepted(store, config.suite, context, carry_over=False)
     pinned = baselines.pinned(store, config.suite, config.baseline.pin)
     if pinned is not None:
-        yield f"pinned: {pinned}"
+        lost = "" if store.head(pinned) is not None else " (not in the store: `ragguard baseline unpin`)"
+        yield f"pinned: {pinned}{lost}"
     if not found.runs:
         branches = ", ".join(str(branch or "any") for branch in context.base_branches)
         yield f"no accepted run of suite {config.suite} (branches: {branches}): the next run has no baseline yet"

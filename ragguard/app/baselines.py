@@ -59,6 +59,22 @@ def pinned(store: Store, suite: str, configured: str | None, events: Iterable[Ev
     return configured or pinned_run(store.events(suite) if events is None else events)
 
 
+def require_pinned(store: Store, suite: str, configured: str | None) -> str | None:
+    """Returns the pinned run's id, if there is one, and makes sure that the run is in the store.
+
+    Raises:
+        ConfigError: It is not.
+        StoreError: The store cannot be read.
+    """
+    run_id = pinned(store, suite, configured)
+    if run_id is not None and store.head(run_id) is None:
+        mend = "take `baseline.pin` out of the config, or name" if configured else "`ragguard baseline unpin`, or pin"
+        raise ConfigError(
+            f"the pinned run {run_id} is not in the store", mend=f"{mend} another run that `ragguard history` lists"
+        )
+    return run_id
+
+
 def _read(store: Store, heads: Sequence[RunHead], *, carry_over: bool) -> Iterator[BaselineRun]:
     for index, head in enumerate(heads):
         # Only the newest run's judgments are carried over: older ones answer other texts.

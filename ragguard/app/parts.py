@@ -31,6 +31,7 @@ class Parts:
 
     Attributes:
         notices: What a reader must know before the numbers.
+        pinned: The run that every run is compared with as well.
     """
 
     golden: Golden
@@ -41,6 +42,7 @@ class Parts:
     policy: GatePolicy
     baseline: Baseline
     notices: list[str]
+    pinned: str | None = None
 
     async def aclose(self) -> None:
         """Frees connections."""
@@ -79,8 +81,9 @@ def prepare(request: RunRequest, golden: Golden, notices: Sequence[str] = ()) ->
         baseline = baselines.last_accepted(
             store, config.suite, request.context, carry_over=policy.carry_over, most=most
         )
+    pinned = baselines.require_pinned(store, config.suite, config.baseline.pin)
     bench = replace(
         bench,
         kit=Kit.of(config, bench.metrics, embedder, request.folder, use_cache=use_cache, ledger=judge.budget),
     )
-    return Parts(golden, judge, embedder, bench, store, policy, baseline, said)
+    return Parts(golden, judge, embedder, bench, store, policy, baseline, said, pinned)

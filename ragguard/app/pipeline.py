@@ -21,6 +21,7 @@ from ragguard.app.verdicts import Verdict, baseline_details, evaluate
 from ragguard.core import ports
 from ragguard.core.ports import Answered
 from ragguard.core.report import Report
+from ragguard.core.runs import RunHead
 from ragguard.core.summary import summarize
 from ragguard.core.work import CANDIDATE
 from ragguard.errors import ExitCode, JudgeError, StoreError, TargetError
@@ -110,9 +111,17 @@ async def _attempt(request: RunRequest, parts: Parts, target: ports.Target, answ
         evaluation = _evaluation(request, parts, target, answers, writer)
         verdict = await evaluate(evaluation, request, parts)
         if request.shard is None:
-            for result in baseline_details(verdict, evaluation, parts):
-                writer.write(result)
+            _write_details(writer, verdict, evaluation, parts)
     return _Done(evaluation, verdict, folder)
+
+
+def _write_details(writer: ResultSink, verdict: Verdict, evaluation: Evaluation, parts: Parts) -> None:
+    """Writes the baseline's side as well; the verdict has been reached and stays where that cannot be read."""
+    try:
+        for result in baseline_details(verdict, evaluation, parts):
+            writer.write(result)
+    except StoreError as error:
+        parts.notices.append(f"The baseline's texts cannot be shown: {error.message}")
 
 
 def _target(request: RunRequest, golden: Golden) -> ports.Target:
@@ -219,7 +228,7 @@ def _save(report: Report, request: RunRequest, parts: Parts, verdict: Verdict) -
 def _render(report: Report, request: RunRequest, parts: Parts) -> None:
     formats = request.config.reporting.format
     candidates = (result for result in report.results() if result.side == CANDIDATE and result.session is None)
-    history = parts.store.heads(request.config.suite, limit=_TREND) if "html" in formats else []
+    history = _history(request, parts) if "html" in formats else []
     render_files(
         report,
         formats,
@@ -228,3 +237,12 @@ def _render(report: Report, request: RunRequest, parts: Parts) -> None:
         summary=summarize(candidates, parts.bench.metrics) if "summary" in formats else None,
         history=[head for head in history if head.run_id != report.head.run_id],
     )
+
+
+def _history(request: RunRequest, parts: Parts) -> list[RunHead]:
+    """Earlier runs for the report's trend; a store that has gone away costs the trend, not the report."""
+    try:
+        return parts.store.heads(request.config.suite, limit=_TREND)
+    except StoreError as error:
+        request.progress.say(f"the report is without its trend: {error.message}")
+        return []

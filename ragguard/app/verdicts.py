@@ -51,7 +51,7 @@ async def evaluate(evaluation: Evaluation, request: RunRequest, parts: Parts) ->
         if request.shard is not None:
             return Verdict(shard_decision(request.shard, evaluation.ledger.evidence()), Comparison())
         decision, evidence = await evaluation.decide()
-        decision = await _against_pinned(decision, evaluation, request, parts)
+        decision = await _against_pinned(decision, evaluation, parts)
     except OutsideWorldError as error:
         # The mend too: nobody sees the error itself any more, only the reasons.
         return _broken(evaluation, f"{error.message}; {error.mend}" if error.mend else error.message, error)
@@ -70,7 +70,7 @@ def _broken(evaluation: Evaluation, reason: str, error: RagguardError | None) ->
     return Verdict(decision, comparison, error, interrupted=error is None)
 
 
-async def _against_pinned(decision: Decision, evaluation: Evaluation, request: RunRequest, parts: Parts) -> Decision:
+async def _against_pinned(decision: Decision, evaluation: Evaluation, parts: Parts) -> Decision:
     """Compares with the pinned run as well, so that small drops cannot pass one after another."""
     run_id = parts.pinned
     newest = parts.baseline.newest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import secrets
 import subprocess
 from collections.abc import Mapping
@@ -11,6 +13,7 @@ from pathlib import Path
 from ragguard.app.context import RunContext
 
 _TIMEOUT_S = 10
+_ACTORS = ("GITHUB_ACTOR", "USER", "LOGNAME")
 
 
 def new_run_id(now: datetime) -> str:
@@ -33,12 +36,23 @@ def local_context(folder: Path, environment: Mapping[str, str], base_branch: str
     return RunContext(
         run_id=new_run_id(now),
         now=now,
-        actor=environment.get("USER") or environment.get("LOGNAME") or "local",
+        actor=actor_of(environment),
         branch=branch,
         base_branches=(base_branch,) if base_branch else _base_branches(folder, branch),
         commit=commit,
         commit_time=None if committed is None else datetime.fromisoformat(committed),
     )
+
+
+def actor_of(environment: Mapping[str, str]) -> str:
+    """Who acts: the one who started the CI job, else the user of this machine."""
+    named = next((name for key in _ACTORS if (name := environment.get(key, "").strip())), None)
+    if named is not None:
+        return named
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run as a number that no user has
+        return f"uid {os.getuid()}"
 
 
 def _base_branches(folder: Path, branch: str | None) -> tuple[str | None, ...]:

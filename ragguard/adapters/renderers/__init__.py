@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from ragguard.adapters.local_files import mend_of
 from ragguard.core.report import Report
 from ragguard.core.runs import RunHead
 from ragguard.core.summary import Summary
+from ragguard.errors import ObjectError
 
 FormatName = Literal["markdown", "json", "html", "junit", "csv", "parquet", "summary"]
 FORMATS: tuple[FormatName, ...] = get_args(FormatName)
@@ -119,8 +121,17 @@ def render_files(
     Raises:
         TemplateError: A template of the user's own cannot be rendered.
         ConfigError: A format needs a package that is not installed.
+        ObjectError: The folder cannot be written.
     """
     material = Material(templates, summary, history)
+    try:
+        return _written(report, formats, folder, material)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ObjectError(f"{folder}: cannot write the reports ({why})", mend=mend_of(error)) from None
+
+
+def _written(report: Report, formats: Sequence[FormatName], folder: Path, material: Material) -> dict[FormatName, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".reports-", dir=folder) as name:
         unfinished = Path(name)

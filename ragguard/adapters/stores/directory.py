@@ -15,7 +15,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ragguard.adapters.addresses import Access, redacted
 from ragguard.adapters.objects import Folder, joined, open_folder
 from ragguard.adapters.runfiles import head_bytes, parse_head, parsed_results, record_bytes, result_line
+from ragguard.adapters.spool import no_scratch
 from ragguard.adapters.stores.names import (
     MAX_NAME,
     escaped,
@@ -38,7 +39,14 @@ from ragguard.adapters.stores.names import (
 from ragguard.core.digests import digest
 from ragguard.core.runs import Event, EventKind, RunHead, SamplesFile
 from ragguard.core.scores import SampleResult
-from ragguard.errors import ObjectError, ObjectExistsError, ObjectNotFoundError, RunFileError, StoreError
+from ragguard.errors import (
+    ObjectError,
+    ObjectExistsError,
+    ObjectIsFolderError,
+    ObjectNotFoundError,
+    RunFileError,
+    StoreError,
+)
 
 _HEAD = "run.json"
 _PARALLEL = 16
@@ -97,9 +105,14 @@ class DirectoryStore(BaseModel):
             raise StoreError(
                 f"{redacted(self.uri)} holds no run {run_id}", mend="`ragguard history` lists the runs that it holds"
             )
-        key = f"{_run_folder(run_id)}/{head.samples.path}"
+        run = _run_folder(run_id)
+        key = f"{run}/{head.samples.path}"
         with self._reading() as folder:
-            yield from parsed_results(folder.chunks(key), head.samples, f"{folder.shown}/{key}", ids)
+            mend = _mend(folder, run)
+            try:
+                yield from parsed_results(folder.chunks(key), head.samples, f"{folder.shown}/{key}", ids, mend)
+            except ObjectNotFoundError as error:
+                raise RunFileError(error.message, mend=mend) from None
 
     def save(self, head: RunHead, results: Iterable[SampleResult]) -> None:
         """Stores a run whole or not at all; storing the same run id again changes nothing.
@@ -122,8 +135,14 @@ class DirectoryStore(BaseModel):
             with self._writing() as folder:
                 folder.write(f"{run}/{samples.path}", packed)
                 folder.write(_IndexEntry.key(head), b"")
-                with suppress(ObjectExistsError):  # another writer of the same run was first
+                try:
                     folder.create(f"{run}/{_HEAD}", head_bytes(head))
+                except ObjectExistsError:  # another writer of the same run was first
+                    if not _is_stored(folder, run):
+                        raise StoreError(
+                            f"the store cannot be written: {folder.shown}/{run}: somebody else is writing the same run",
+                            mend="store it again when they are done",
+                        ) from None
 
     def event(self, run_id: str, kind: EventKind, by: str, at: datetime, suite: str) -> None:
         """Appends an event; the same event again changes nothing.
@@ -213,9 +232,16 @@ def _read_head(folder: Folder, run: str) -> RunHead | None:
     shown = f"{folder.shown}/{key}"
     try:
         data = joined(folder.chunks(key), shown)
+    except ObjectIsFolderError as error:  # a damaged run, not one that was never there
+        raise RunFileError(error.message, mend=_mend(folder, f"runs/{run}")) from None
     except ObjectNotFoundError:
         return None
-    return parse_head(data, shown)
+    return parse_head(data, shown, _mend(folder, f"runs/{run}"))
+
+
+def _mend(folder: Folder, run: str) -> str:
+    """What to do about a damaged run: the store is not of one mind with it, and guesses nothing."""
+    return f"restore it from a copy, or remove {folder.shown}/{run}: then that run is gone, and no baseline any more"
 
 
 def _run_folder(run_id: str) -> str:
@@ -226,6 +252,8 @@ def _is_stored(folder: Folder, run: str) -> bool:
     try:
         for _ in folder.chunks(f"{run}/{_HEAD}"):
             break
+    except ObjectIsFolderError as error:
+        raise StoreError(f"the store cannot be written: {error.message}", mend=_mend(folder, run)) from None
     except ObjectNotFoundError:
         return False
     return True
@@ -237,9 +265,9 @@ def _packed(results: Iterable[SampleResult]) -> Iterator[tuple[Path, SamplesFile
     import zstandard
 
     sha256, count = hashlib.sha256(), 0
-    with tempfile.TemporaryDirectory(prefix="ragguard-") as scratch:
-        packed = Path(scratch) / "samples"
+    with ExitStack() as stack:
         try:
+            packed = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragguard-"))) / "samples"
             with packed.open("wb") as file, zstandard.ZstdCompressor(level=6).stream_writer(file) as sink:
                 for result in results:
                     line = result_line(result)
@@ -247,7 +275,8 @@ def _packed(results: Iterable[SampleResult]) -> Iterator[tuple[Path, SamplesFile
                     sha256.update(line)
                     count += 1
         except OSError as error:
-            raise StoreError(f"{packed}: cannot write ({error.strerror or error})", mend="free space there") from None
+            unwritable = no_scratch(error)
+            raise StoreError(unwritable.message, mend=unwritable.mend) from None
         digest_ = sha256.hexdigest()
         yield packed, SamplesFile(path=f"samples-{digest_[:32]}.jsonl.zst", sha256=digest_, count=count)
 
@@ -276,4 +305,4 @@ def _read_event(folder: Folder, key: str) -> Event:
     try:
         return Event.model_validate_json(joined(folder.chunks(key), shown))
     except ValidationError:
-        raise RunFileError(f"{shown}: is not an event", mend="remove it, if nobody knows how it came there") from None
+        raise RunFileError(f"{shown}: is not an event", mend="restore it from a copy, or remove it") from None

@@ -15,6 +15,7 @@ from ragguard.entrypoints.commands.options import config_options, load_config, p
 from ragguard.entrypoints.console import say
 
 if TYPE_CHECKING:
+    from ragguard.app.config import Config
     from ragguard.core.runs import EventKind
 
 
@@ -47,14 +48,20 @@ def _decide(kind: EventKind, run_id: str, config_path: str | None, options: dict
     from ragguard.errors import UserInputError
 
     config = load_config(config_path, options)
-    store = open_store(config)
-    head = store.head(run_id)
+    head = open_store(config).head(run_id)
     if head is None or head.suite != config.suite:
         raise UserInputError(
             f"suite {config.suite} has no stored run {run_id}", mend="`ragguard history` lists the runs that are stored"
         )
-    by = os.environ.get("GITHUB_ACTOR") or os.environ.get("USER") or "unknown"
-    store.event(run_id, kind, by, datetime.now(UTC), config.suite)
+    return _append(kind, run_id, config)
+
+
+def _append(kind: EventKind, run_id: str, config: Config) -> int:
+    from ragguard.app.load import open_store
+    from ragguard.entrypoints.local_context import actor_of
+
+    by = actor_of(os.environ)
+    open_store(config).event(run_id, kind, by, datetime.now(UTC), config.suite)
     say(f"{run_id}: {kind} by {by}")
     return 0
 
@@ -68,11 +75,26 @@ def pin(run_id: str, config_path: str | None, **options: object) -> int:
 
 
 @baseline.command()
-@click.argument("run_id")
+@click.argument("run_id", required=False)
 @config_options
-def unpin(run_id: str, config_path: str | None, **options: object) -> int:
-    """Take a pin back."""
-    return _decide("unpinned", run_id, config_path, options)
+def unpin(run_id: str | None, config_path: str | None, **options: object) -> int:
+    """Take the pin back; RUN_ID may be left out. A pinned run that is gone from the store is unpinned as well."""
+    from ragguard.app.load import open_store
+    from ragguard.core.baseline import pinned_run
+    from ragguard.errors import UserInputError
+
+    config = load_config(config_path, options)
+    pinned = pinned_run(open_store(config).events(config.suite))
+    if pinned is not None and run_id in {None, pinned}:
+        return _append("unpinned", pinned, config)
+    if pinned is None:
+        what = f"suite {config.suite} has no pinned run in the store"
+    else:
+        what = f"run {run_id} is not pinned, run {pinned} is"
+    mend = "`ragguard baseline show` tells which run is pinned"
+    if config.baseline.pin is not None:
+        mend = "the config pins one: take `baseline.pin` out of it"
+    raise UserInputError(what, mend=mend)
 
 
 @baseline.command()

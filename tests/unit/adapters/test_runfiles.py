@@ -95,10 +95,12 @@ def test_texts_that_utf8_cannot_hold_do_not_lose_the_run(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (b"", "is not JSON, perhaps cut off"),
+        (b"", "is empty"),
         (b'{"schema_version": 1, "run_', "is not JSON, perhaps cut off"),
-        (b"\xff\xfe", "is not JSON"),
-        (b"[" * 100_000, "is not JSON"),
+        (b"\xff\xfe", "is not UTF-8 text (byte 1)"),
+        ('{"run_id": "x"}'.encode("utf-16"), "is not UTF-8 text (byte 1)"),
+        (b'{"run_id": ' + b"9" * 6_000 + b"}", "holds a number of thousands of digits"),
+        (b"[" * 100_000, "is nested too deeply"),
         (b"[]", "is not a run of ragguard"),
         (b"3", "is not a run of ragguard"),
         (b'{"metrics": {}}', "is not a run of ragguard"),
@@ -134,9 +136,9 @@ def test_a_newer_run_says_to_update(tmp_path: Path) -> None:
         (lambda text: "\n".join([*text.split("\n")[:2], ""]), "holds 2 of 3 results"),
         (lambda text: text + text, "holds 6 of 3 results"),
         (lambda text: "", "holds 0 of 3 results"),
-        (lambda text: text[:-20], "samples.jsonl:3: Invalid JSON"),
+        (lambda text: text[:-20], "samples.jsonl:3: is damaged"),
         (lambda text: "[]\n" + text, "samples.jsonl:1: "),
-        (lambda text: text.replace('"id"', '"di"', 1), 'samples.jsonl:1: "id": Field required'),
+        (lambda text: text.replace('"id"', '"di"', 1), 'samples.jsonl:1: is damaged: "id": Field required'),
     ],
 )
 def test_samples_that_are_not_the_heads(tmp_path: Path, change: object, part: str) -> None:
