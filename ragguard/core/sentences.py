@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import sentencex
 
-from ragguard.core.text import one_line
+from ragguard.core.text import is_blank, one_line
 
 _HAN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]")
 _VIETNAMESE = re.compile(r"[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.IGNORECASE)
@@ -49,12 +49,13 @@ def split_sentences(text: str) -> tuple[str, ...]:
         text: Any text.
 
     Returns:
-        The sentences in order, each on one line and not blank; empty for a blank text.
+        The sentences in order, each on one line and with something to see in it; empty for a blank text.
     """
     pieces: list[str] = []
     for block in _blocks(text):
         pieces.extend(_merged(one_line(piece) for piece in _segments(block)))
-    return tuple(_with_list_marks(pieces))
+    # Of a sentence of invisible characters a judge would see an empty line, and not answer for it.
+    return tuple(piece for piece in _with_list_marks(pieces) if not is_blank(piece))
 
 
 def _segments(block: str) -> Iterator[str]:

@@ -23,6 +23,11 @@ Text = Annotated[str, BeforeValidator(without_lone_surrogates)]
 """A string from outside that can be written as UTF-8."""
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to see in a text: white space, control, format and tag characters alone."""
+    return all(char.isspace() or unicodedata.category(char) in {"Cc", "Cf"} for char in text)
+
+
 def harmless(text: str) -> str:
     """Takes terminal escapes and workflow commands out of foreign text; line ends and tabs stay."""
     kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf"})

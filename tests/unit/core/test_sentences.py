@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragguard.core.sentences import language_of, split_sentences
+from ragguard.core.text import is_blank
 
 CASES = [
     ("TP. Hồ Chí Minh có 9 triệu dân. GS. Lê dạy ở đó.", ["TP. Hồ Chí Minh có 9 triệu dân.", "GS. Lê dạy ở đó."]),
@@ -51,8 +52,20 @@ def test_the_language_is_guessed_by_script_and_diacritics(text: str, language: s
     assert language_of(text) == language
 
 
+def _seen(text: str) -> str:
+    return "".join(char for char in text if not is_blank(char))
+
+
+def test_what_nobody_sees_is_no_sentence() -> None:
+    assert split_sentences("The fee is 5. \U000e0049\U000e0067\U000e006e. \u200b\u202e") == (
+        "The fee is 5.",
+        "\U000e0049\U000e0067\U000e006e.",
+    )
+    assert split_sentences("\u200b\ufeff \U000e0041") == ()
+
+
 @given(st.text(max_size=300))
 def test_no_letter_is_lost_and_no_sentence_is_blank_or_of_two_lines(text: str) -> None:
     sentences = split_sentences(text)
-    assert "".join("".join(sentences).split()) == "".join(text.split())
-    assert all(sentence.strip() and len(sentence.splitlines()) == 1 for sentence in sentences)
+    assert _seen("".join(sentences)) == _seen(text)
+    assert all(not is_blank(sentence) and len(sentence.splitlines()) == 1 for sentence in sentences)
