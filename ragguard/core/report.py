@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ragguard.core.runs import RegressedSample, RunHead
+from ragguard.core.runs import JudgeTask, RegressedSample, RunHead
 from ragguard.core.scores import SampleResult, Score
 from ragguard.core.work import CANDIDATE
 
@@ -96,3 +96,23 @@ class Report:
             RegressedDetail(entry, before.get(entry.id), after.get(entry.id)) for entry in head.comparison.regressed
         )
         return cls(head, details, results, links or Links(), exit_code)
+
+
+def judge_tasks(head: RunHead) -> tuple[JudgeTask, ...]:
+    """The run's judge calls by task, in the order of the metrics that they were made for; none where unknown."""
+    metrics: dict[str, list[str]] = {}
+    for metric, fingerprint in head.fingerprints.items():
+        for task in sorted(fingerprint.prompts):
+            metrics.setdefault(task, []).append(metric)
+    order = [task for task in metrics if task in head.usage_by_task]
+    order += [task for task in head.usage_by_task if task not in metrics]
+    return tuple(
+        JudgeTask(
+            task=task,
+            metrics=tuple(metrics.get(task, ())),
+            shared=len(metrics.get(task, ())) > 1,
+            usage=head.usage_by_task[task],
+            agreement=head.agreement_by_task.get(task),
+        )
+        for task in order
+    )

@@ -167,6 +167,23 @@ class TaskAgreement(Record):
     n_tied: int = 0
 
 
+class JudgeTask(Record):
+    """What one kind of judge call took, and which metrics it was made for.
+
+    Attributes:
+        metrics: The metrics that read the call; several share it, and it was made and paid for once.
+        shared: Whether there are several.
+        usage: Calls, tokens and cost; tokens and cost are None where unknown.
+        agreement: How far judges and repeats agree; None where each was asked once.
+    """
+
+    task: str
+    metrics: tuple[str, ...] = ()
+    shared: bool = False
+    usage: Usage
+    agreement: TaskAgreement | None = None
+
+
 class Observed(Record):
     """What the judge did that was not configured."""
 

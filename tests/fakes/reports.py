@@ -126,7 +126,10 @@ def make_head(
         "answers_digest": "a" * 64,
         "judge_models": ("acme/judge-large",),
         "embedder_model": "bge-m3",
-        "fingerprints": {name: Fingerprint(judge="j", metric="m") for name in ("faithfulness", "answer_relevance")},
+        "fingerprints": {
+            "faithfulness": Fingerprint(judge="j", prompts={"claims": "c"}, metric="m"),
+            "answer_relevance": Fingerprint(judge="j", prompts={"questions": "q"}, embedder="e", metric="m"),
+        },
         "policy": {"rule": "staged", "regression_tolerance": 0.02, "slo_minima": {"faithfulness": 0.9}},
         "metrics": {
             "faithfulness": _summary("faithfulness", after, before, outcome, slo_min=0.9),
@@ -147,6 +150,10 @@ def make_head(
         "baseline_run_ids": (BASELINE_RUN,) if before else (),
         "coverage": 0.5 if outcome == "error" else 1.0,
         "usage": Usage(calls=24, cached_calls=2, carried_calls=12, look_calls=8, tokens=61_250, cost_usd=0.1834),
+        "usage_by_task": {
+            "claims": Usage(calls=16, cached_calls=1, carried_calls=6, look_calls=8, tokens=48_250, cost_usd=0.1434),
+            "questions": Usage(calls=8, cached_calls=1, carried_calls=6, tokens=13_000, cost_usd=0.04),
+        },
         "observed": Observed(dropped_params=("temperature",)),
         "execution": Execution(
             started_at=datetime(2026, 3, 2, 9, 28, tzinfo=UTC), finished_at=datetime(2026, 3, 2, 9, 29, 30, tzinfo=UTC)

@@ -6,8 +6,8 @@ import json
 
 from pydantic import BaseModel
 
-from ragguard.core.report import Report
-from ragguard.core.runs import RegressedSample, RunHead
+from ragguard.core.report import Report, judge_tasks
+from ragguard.core.runs import JudgeTask, RegressedSample, RunHead
 from ragguard.core.samples import Record
 from ragguard.core.text import without_lone_surrogates
 
@@ -26,12 +26,15 @@ class ReportDocument(RunHead):
     Attributes:
         baseline_run_id: The newest baseline run; None where there is none.
         regressed_samples: The samples that fell most, the worst first.
+        judge_tasks: What the judge calls took, by task, each with the metrics it was made for; a call that several
+            metrics share is counted once.
         deliveries: What was sent where.
         exit_code: What the command exits with.
     """
 
     baseline_run_id: str | None = None
     regressed_samples: tuple[RegressedSample, ...] = ()
+    judge_tasks: tuple[JudgeTask, ...] = ()
     deliveries: tuple[DeliveryRecord, ...] = ()
     exit_code: int = 0
 
@@ -42,6 +45,7 @@ def report_document(report: Report) -> ReportDocument:
         **dict(report.head),
         baseline_run_id=report.baseline_run_id,
         regressed_samples=tuple(detail.entry for detail in report.regressed),
+        judge_tasks=judge_tasks(report.head),
         deliveries=tuple(
             DeliveryRecord(notifier=sent.notifier, ok=sent.ok, detail=sent.detail) for sent in report.deliveries
         ),

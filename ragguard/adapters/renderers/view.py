@@ -9,8 +9,16 @@ from ragguard.adapters.renderers import words
 from ragguard.adapters.renderers.changes import Change, change_of
 from ragguard.adapters.renderers.escaping import brief, web_address
 from ragguard.adapters.renderers.facts import Fact, elsewhere, facts, looked_again
-from ragguard.core.report import Delivery, RegressedDetail, Report
-from ragguard.core.runs import Cause, MetricSummary, Outcome, RegressedSample, RunHead
+from ragguard.core.report import Delivery, RegressedDetail, Report, judge_tasks
+from ragguard.core.runs import (
+    Cause,
+    JudgeTask,
+    MetricSummary,
+    Outcome,
+    RegressedSample,
+    RunHead,
+    TaskAgreement,
+)
 
 ID_LENGTH = 120
 
@@ -44,6 +52,20 @@ class MetricRow:
 
 
 @dataclass(frozen=True)
+class TaskRow:
+    """What one kind of judge call took; the last two are empty where each was asked once."""
+
+    task: str
+    metrics: tuple[str, ...]
+    calls: str
+    saved: str
+    tokens: str
+    cost: str
+    judges_differ: str
+    repeats_differ: str
+
+
+@dataclass(frozen=True)
 class SampleRow:
     """A regressed sample."""
 
@@ -69,7 +91,8 @@ class View:
 
     Attributes:
         headline: The outcome in one sentence.
-        left_out: By kind (`samples`, `metrics`, `lines`), how many rows are not shown.
+        tasks: The judge calls by task, no more of them than metrics.
+        left_out: By kind (`samples`, `metrics`, `tasks`, `lines`), how many rows are not shown.
         deliveries: Notifier, and what became of it.
     """
 
@@ -87,6 +110,7 @@ class View:
     causes: tuple[tuple[Cause, int, str], ...]
     next_steps: tuple[NextStep, ...]
     facts: tuple[Fact, ...]
+    tasks: tuple[TaskRow, ...]
     deliveries: tuple[tuple[str, str], ...]
     left_out: Mapping[str, int]
     run_link: str | None
@@ -103,6 +127,7 @@ def view_of(report: Report, room: Room | None = None) -> View:
     notices = [brief(notice, room.characters) for notice in head.notices]
     metrics = list(head.metrics.items())
     samples = report.regressed[: room.samples]
+    tasks = judge_tasks(head)
     kept_lines = sum(len(lines[: room.lines]) for lines in (reasons, notices, notes))
     return View(
         head=head,
@@ -119,9 +144,11 @@ def view_of(report: Report, room: Room | None = None) -> View:
         causes=cause_counts(head),
         next_steps=next_steps(head),
         facts=facts(report, room.characters),
+        tasks=tuple(task_row(task) for task in tasks[: room.metrics]),
         deliveries=tuple((sent.notifier, _delivered(sent, room.characters)) for sent in report.deliveries),
         left_out={
             "samples": max(head.comparison.n_regressed, len(report.regressed)) - len(samples),
+            "tasks": len(tasks) - len(tasks[: room.metrics]),
             "metrics": len(metrics) - len(metrics[: room.metrics]),
             "lines": len(reasons) + len(notices) + len(notes) - kept_lines,
         },
@@ -165,6 +192,22 @@ def metric_row(key: str, metric: MetricSummary) -> MetricRow:
         tolerance=words.tolerance_text(metric),
         detectable=words.detectable_text(metric),
         reason=metric.reason,
+    )
+
+
+def task_row(task: JudgeTask) -> TaskRow:
+    """A task's calls in words."""
+    usage = task.usage
+    agreement = task.agreement or TaskAgreement()
+    return TaskRow(
+        task=task.task,
+        metrics=task.metrics,
+        calls=words.count(usage.calls),
+        saved=words.count(usage.carried_calls + usage.cached_calls),
+        tokens=words.count(usage.tokens),
+        cost=words.money(usage.cost_usd),
+        judges_differ=words.value_text(agreement.disagreement) if agreement.n_compared else "",
+        repeats_differ=words.value_text(agreement.flip_rate) if agreement.n_repeated else "",
     )
 
 

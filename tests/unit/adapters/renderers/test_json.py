@@ -5,7 +5,7 @@ import pytest
 from ragguard.adapters.renderers.json import ReportDocument, json_text, record_text, render_json
 from ragguard.adapters.renderers.schemas import DOCUMENTS, FOLDER, document_schema
 from ragguard.core.report import Delivery
-from ragguard.core.runs import OUTCOMES, Outcome
+from ragguard.core.runs import OUTCOMES, Fingerprint, Outcome, Usage
 from tests.fakes.hostile import HOSTILE
 from tests.fakes.report_texts import Language
 from tests.fakes.reports import BASELINE_RUN, make_report
@@ -42,6 +42,28 @@ def test_regressed_samples_have_their_six_facts() -> None:
         "id": "refund-01", "metric": "faithfulness", "before": 1.0, "after": 0.0, "cause": "generation",
         "confirmed": True,
     }  # fmt: skip
+
+
+def test_judge_calls_stand_once_a_task_with_the_metrics_that_share_them() -> None:
+    fingerprints = {
+        name: Fingerprint(judge="j", prompts={task: "d"}, metric="m")
+        for name, task in (
+            ("context_recall", "reference"),
+            ("faithfulness", "claims"),
+            ("context_precision", "reference"),
+        )
+    }
+    usage = {"claims": Usage(calls=4, tokens=9), "reference": Usage(calls=2, cost_usd=0.25), "gone": Usage(calls=1)}
+    report = make_report("passed", fingerprints=fingerprints, usage_by_task=usage)
+    tasks = json.loads(render_json(report))["judge_tasks"]
+    assert [(task["task"], task["metrics"], task["shared"]) for task in tasks] == [
+        ("reference", ["context_recall", "context_precision"], True),
+        ("claims", ["faithfulness"], False),
+        ("gone", [], False),
+    ]
+    assert [(task["usage"]["calls"], task["usage"]["tokens"], task["usage"]["cost_usd"]) for task in tasks] == [
+        (2, None, 0.25), (4, 9, None), (1, None, None),
+    ]  # fmt: skip
 
 
 def test_deliveries_are_kept() -> None:

@@ -6,7 +6,7 @@ import pytest
 from ragguard.adapters.renderers.budget import size
 from ragguard.adapters.renderers.markdown import CHANNELS, ChannelName, render_markdown
 from ragguard.core.report import Delivery, Links
-from ragguard.core.runs import OUTCOMES, MetricSummary, Outcome, Usage
+from ragguard.core.runs import OUTCOMES, Fingerprint, MetricSummary, Outcome, TaskAgreement, Usage
 from ragguard.errors import TemplateError
 from tests.fakes.hostile import HOSTILE
 from tests.fakes.report_texts import Language
@@ -46,6 +46,50 @@ def test_unknown_is_never_zero() -> None:
     assert row == "| `faithfulness` | unknown | unknown | unknown  | none | 💥 error | 0, 3 failed |"
     assert "| Cost | unknown |" in text
     assert "| Tokens | unknown |" in text
+
+
+SHARED = {
+    name: Fingerprint(judge="j", prompts={"reference": "r"}, metric="m") for name in ("context_recall", "context_precision")
+}  # fmt: skip
+
+
+def tasks_of(text: str) -> list[str]:
+    section = text[text.index("<summary>Judge calls, tokens and cost by task</summary>") :]
+    return [line for line in section[: section.index("</details>")].splitlines() if line.startswith("| `")]
+
+
+def test_a_call_that_two_metrics_share_is_one_row_and_says_so() -> None:
+    usage = {"reference": Usage(calls=9, tokens=100, cost_usd=0.5)}
+    text = render_markdown(make_report("passed", fingerprints=SHARED, usage_by_task=usage))
+    assert tasks_of(text) == [
+        "| `reference` | `context_recall`, `context_precision` (one call, shared) | 9 | 0 | 100 | \\$0.5000 |"
+    ]
+
+
+def test_unknown_tokens_and_cost_of_a_task_are_unknown() -> None:
+    text = render_markdown(make_report("passed", usage_by_task={"claims": Usage(calls=3, carried_calls=2)}))
+    assert tasks_of(text) == ["| `claims` | `faithfulness` | 3 | 2 | unknown | unknown |"]
+
+
+def test_a_panels_disagreement_and_flip_rate_stand_by_task_and_in_the_facts() -> None:
+    claims = TaskAgreement(
+        n_compared=40, n_differing=2, disagreement=0.05, n_repeated=80, n_flipped=8, flip_rate=0.1, n_voted=40, n_tied=1
+    )
+    questions = TaskAgreement(n_compared=8, n_differing=0, disagreement=0.0)
+    agreement = {"claims": claims, "questions": questions}
+    text = render_markdown(make_report("passed", agreement_by_task=agreement, vote="majority"))
+    assert tasks_of(text)[0].endswith("| 5.0 % | 10.0 % |")
+    assert tasks_of(text)[1].endswith("| 0.0 % |  |")
+    assert "| Judges differ from each other | 2 of 48 verdicts (4.2 %): claims 5.0 %, questions 0.0 % |" in text
+    assert "| Judges differ from themselves when asked again | 8 of 80 verdicts (10.0 %), claims |" in text
+    assert "| Vote | each verdict by majority; 1 of 40 verdicts tied, where the stricter one counts |" in text
+    alone = render_markdown(make_report("passed"))
+    assert "Judges differ" not in alone
+    assert "| Vote |" not in alone
+
+
+def test_without_judge_calls_there_is_no_section_of_them() -> None:
+    assert "Judge calls, tokens" not in render_markdown(make_report("passed", usage_by_task={}))
 
 
 def test_shows_the_claim_before_and_after_and_the_passage() -> None:
@@ -99,7 +143,7 @@ def test_megabytes_of_foreign_text_fit_every_channel(channel: ChannelName) -> No
     assert size(text, place.unit) <= place.most - place.reserve
     assert "more regressed samples left out here" in text
     assert re.search(r"nói… \([\d,]+ more characters\)|dài… \([\d,]+ more characters\)", text)
-    assert blocks(parse(text)).count("table_open") == 3
+    assert blocks(parse(text)).count("table_open") == 4
 
 
 def test_more_metrics_than_a_comment_holds_are_cut_at_a_row() -> None:
@@ -111,7 +155,7 @@ def test_more_metrics_than_a_comment_holds_are_cut_at_a_row() -> None:
     assert size(text, "characters") > 50_000
     assert left_out is not None
     assert shown + int(left_out[1]) == 600
-    assert blocks(parse(text)).count("table_open") == 3
+    assert blocks(parse(text)).count("table_open") == 4
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
@@ -141,7 +185,7 @@ def test_hostile_names_of_the_run_stay_text() -> None:
         assert foreign_markup(tokens) == []
         assert pings(tokens) == []
         assert all(address.startswith("https://ci.example/") for address in links(tokens))
-        assert blocks(tokens).count("table_open") == 3
+        assert blocks(tokens).count("table_open") == 4
 
 
 def test_deliveries_of_notifiers_are_told() -> None:
