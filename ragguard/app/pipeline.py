@@ -73,10 +73,11 @@ async def _whole_run(request: RunRequest) -> tuple[Report, bool]:
                 raise
             notices.append(f"Judged by a fallback, because the configured judge could not be used: {error.message}")
         else:
-            following = _fallback(request, parts) if isinstance(done.verdict.broken, JudgeError) else None
-            if following is None:
+            broken = done.verdict.broken
+            following = _fallback(request, parts) if isinstance(broken, JudgeError) else None
+            if broken is None or following is None:
                 return _conclude(request, parts, done)
-            notices.append(f"Judged by a fallback, because the configured judge failed: {done.verdict.broken}")
+            notices.append(f"Judged by a fallback, because the configured judge failed: {broken.message}")
         finally:
             await parts.aclose()
         request.progress.say(notices[-1])

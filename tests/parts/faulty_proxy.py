@@ -6,8 +6,8 @@
         … proxy.url …                        # in the place of judge.url; proxy.calls tells what arrived
 
 A fault is one of the functions below: `refused hang delayed half reset status page garbled truncated empty oversized
-redirect circle wrong_length bad_gzip replaced`. The first rule that matches a call is obeyed; a call without a rule is passed on.
-Each rule counts the calls of its own path. `proxy.heal()` forgets all rules.
+redirect circle wrong_length bad_gzip replaced only`. The first rule that matches a call is obeyed; a call without a
+rule is passed on. Each rule counts the calls of its own path that come after it was made. `proxy.heal()` forgets all rules.
 """
 
 from __future__ import annotations
@@ -244,6 +244,18 @@ def replaced(change: Callable[[bytes], bytes]) -> Fault:
     async def fault(call: Call) -> None:
         response = await call.forward()
         await call.reply(Response(response.status, response.headers, change(response.body)))
+
+    return fault
+
+
+def only(text: str, broken: Fault) -> Fault:
+    """Breaks the calls that hold a text in their body; all others are passed on."""
+
+    async def fault(call: Call) -> None:
+        if text.encode() in call.body:
+            await broken(call)
+        else:
+            await call.reply(await call.forward())
 
     return fault
 

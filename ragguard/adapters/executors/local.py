@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragguard.core.evaluation import Bench, evaluate_item
 from ragguard.core.scores import SampleResult
 from ragguard.core.work import WorkItem
+from ragguard.errors import RagguardError
+
+_GRACE_S = 10.0
+"""How long calls that are out may still take once the run is over."""
 
 
 class LocalExecutor(BaseModel):
@@ -29,7 +33,8 @@ class LocalExecutor(BaseModel):
     async def evaluate(self, work: Iterable[WorkItem], bench: Bench) -> AsyncIterator[SampleResult]:
         """Yields one result for each work item, in the order of the work.
 
-        The work is drawn only as fast as results are taken, so that memory stays flat.
+        The work is drawn only as fast as results are taken, so that memory stays flat. When judge or budget end the
+        run, what is out is paid for: it is waited for, and given out before the error.
 
         Raises:
             JudgeError: The judge as a whole cannot be used.
@@ -43,11 +48,22 @@ class LocalExecutor(BaseModel):
                     flight.append(asyncio.create_task(evaluate_item(item, bench)))
                 if not flight:
                     return
-                yield await self._first(flight)
+                try:
+                    result = await self._first(flight)
+                except RagguardError:
+                    for late in await self._finished(flight):
+                        yield late
+                    raise
+                yield result
         finally:
             for task in flight:
                 task.cancel()
             await asyncio.gather(*flight, return_exceptions=True)
+
+    @staticmethod
+    async def _finished(flight: Collection[asyncio.Task[SampleResult]]) -> list[SampleResult]:
+        done, _ = await asyncio.wait(flight, timeout=_GRACE_S)
+        return [task.result() for task in flight if task in done and not task.cancelled() and not task.exception()]
 
     @staticmethod
     async def _first(flight: deque[asyncio.Task[SampleResult]]) -> SampleResult:

@@ -33,6 +33,7 @@ _AGAIN = re.compile(r" Error_str: .*")  # LiteLLM says its time-outs twice
 _SECRET = re.compile(r"(?i)(?:\b(?:sk|pk|rk)-|\bbearer +|(?:key|token|secret)['\"]?\s?[:=]\s?['\"]?)[\w*.~+/-]{6,}")
 _NO_QUOTA = ("insufficient_quota", "exceeded your current quota", "credit balance", "billing")
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
+_FILTERED = ("content management policy", "content_policy", "content policy", "content filter", "safety system")
 _NO_CONNECTION = ("connection error", "cannot connect", "connect call failed", "refused", "server disconnected")
 _NO_KEY = ("missing credentials", "api_key client option", "missing api key", "api key is required")
 _BY_STATUS: dict[int, Kind] = {
@@ -89,7 +90,7 @@ def _kind_by_words(name: str, status: Any, message: str) -> Kind | None:
         (says(_NO_KEY, 400, 401, 500), "denied"),
         (says(_NO_QUOTA, 400, 402, 429), "exhausted"),
         (name == "ContextWindowExceededError" or says(_TOO_LONG, 400), "too_long"),
-        (name == "ContentPolicyViolationError", "filtered"),
+        (name == "ContentPolicyViolationError" or says(_FILTERED, 400), "filtered"),
         (says(("llm provider not provided",)), "unknown_model"),
     )
     return next((kind for holds, kind in rules if holds), None)

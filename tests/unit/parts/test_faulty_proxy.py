@@ -134,3 +134,9 @@ def test_an_oversized_body_is_streamed(proxy: FaultyProxy) -> None:
 def test_head_tells_the_length_of_what_is_not_sent(proxy: FaultyProxy) -> None:
     with httpx.Client() as client:
         assert int(client.head(proxy.url + "/x").headers["Content-Length"]) > 10
+
+
+def test_calls_are_broken_by_what_they_hold(proxy: FaultyProxy) -> None:
+    proxy.always(faults.only("学费", faults.status(400)))
+    assert post(proxy).status_code == 400
+    assert httpx.post(proxy.url + "/x", content=b"fee").status_code == 200

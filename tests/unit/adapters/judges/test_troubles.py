@@ -51,6 +51,8 @@ class ContentPolicyViolationError(ProviderError):
         (ProviderError(400, "maximum context length is 4096 tokens"), "too_long"),
         (ProviderError(413, "payload too large"), "too_long"),
         (ContentPolicyViolationError(400, "filtered"), "filtered"),
+        (ProviderError(400, "The response was filtered due to the content management policy"), "filtered"),
+        (ProviderError(400, "Your request was rejected as a result of our safety system."), "filtered"),
     ],
 )
 def test_kinds(error: Exception, kind: str) -> None:

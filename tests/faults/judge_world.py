@@ -1,0 +1,54 @@
+"""A judge server, a proxy before it that breaks calls, and small runs that are judged through both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragguard.adapters.judges.provider import litellm_module
+from tests.fakes.fault_runs import Ended, FaultRuns
+from tests.parts.faulty_proxy import FaultyProxy, faulty_proxy
+from tests.parts.judge_server import JudgeServer, judge_server
+
+CONFIG = """
+suite: small
+pipeline: {{dataset: golden.jsonl}}
+judge: {{model: openai/judge, api_base: "{url}", concurrency: 2, call_deadline: 60}}
+embedder: {{type: offline, backend: ngrams}}
+metrics: [faithfulness]
+"""
+
+
+@dataclass
+class World:
+    """One judge, what stands between, and the runs."""
+
+    proxy: FaultyProxy
+    server: JudgeServer
+    runs: FaultRuns
+
+    def end(self, overrides: Mapping[str, object] | None = None) -> Ended:
+        """Does the next run."""
+        config = CONFIG.format(url=self.proxy.url)
+        return self.runs.end(
+            config, overrides={"cache.path": str(self.runs.folder / "cache.sqlite"), **(overrides or {})}
+        )
+
+
+@contextmanager
+def judge_world(folder: Path, n: int = 6, **behaviour: Any) -> Iterator[World]:
+    """Runs server and proxy for the length of a `with` block."""
+    litellm_module()  # seconds of real time, which would be minutes of the runs' own
+    with judge_server(**behaviour) as server, faulty_proxy(server.url) as proxy:
+        yield World(proxy, server, FaultRuns(folder, n))
+
+
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes the developer's own keys away."""
+    for name in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
