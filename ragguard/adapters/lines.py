@@ -11,7 +11,7 @@ from ragguard.errors import DatasetError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_BYTES = 4 * 1024**3
-_FREE_BYTES = 256 * 1024 * 1024
+_FREE_BYTES = 64 * 1024 * 1024
 _MAX_RATIO = 200
 """Text packs to a tenth or so; what packs far better, beyond the free bytes, was made to keep us busy."""
 _PIECE_BYTES = 1024

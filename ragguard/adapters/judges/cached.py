@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS judgments (
 );
 CREATE INDEX IF NOT EXISTS by_use ON judgments (used);
 """
+_LONGEST_VALUE = 10_000_000
+"""Bytes of a judgment; what is longer was not written by us."""
+_OBJECTS = "SELECT type, name, sql FROM sqlite_master"
 _DAY_S = 86_400.0
 _BUSY_S = 30.0
 _TOUCH_AFTER_S = 3_600.0
@@ -132,6 +135,9 @@ class JudgmentFile:
             db = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             self._connection = db
             self._opened = _inode(self.path)
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            _refuse_foreign_schema(db)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut at most a few calls
             db.executescript(_SCHEMA)
@@ -253,6 +259,20 @@ class CachedJudge:
             self._file.drop(key)
             return None
         return judgment.model_copy(update={"source": "cached", "attempts": 0})
+
+
+def _refuse_foreign_schema(db: sqlite3.Connection) -> None:
+    """Makes sure that the file holds our table and nothing that runs by itself: no view, no trigger, no other column.
+
+    Raises:
+        sqlite3.OperationalError: It holds something else, and is left as it is.
+    """
+    with contextlib.closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(_SCHEMA)
+        expected = set(ours.execute(_OBJECTS))
+    if found := set(db.execute(_OBJECTS)) - expected:
+        kinds = ", ".join(sorted({str(kind)[:20] for kind, _, _ in found}))
+        raise sqlite3.OperationalError(f"it was made by somebody else: {kinds}")
 
 
 def _inode(path: Path) -> int | None:
