@@ -28,7 +28,10 @@ def estimate_run(config: Config, environment: Mapping[str, str], folder: Path) -
     info = golden.info
     yield f"data set: good ({info.n_selected} of {info.n_total} samples selected)"
     if info.n_selected < MIN_SAMPLES:
-        yield f"fewer than {MIN_SAMPLES} samples: a drop cannot be told from noise and never fails, only the minima can"
+        yield (
+            f"fewer than {MIN_SAMPLES} samples: a drop cannot be told from noise; one beyond the tolerance ends as "
+            "inconclusive (exit code 3), and only the minima can fail"
+        )
     target = build_target(config, golden, environment)
     answers = _recorded(target, golden.chosen) if isinstance(target, RecordedTarget) else {}
     judge = build_judge(config, folder, use_cache=False)

@@ -15,7 +15,7 @@ from ragguard.core.decisions import Decision, MetricDecision
 from ragguard.core.digests import digest
 from ragguard.core.metrics.base import Metric
 from ragguard.core.policy import GatePolicy
-from ragguard.core.runs import Execution, MetricSummary, Observed, RunHead
+from ragguard.core.runs import Execution, MetricSummary, Observed, PinnedComparison, RunHead
 from ragguard.core.samples import answer_digest
 
 
@@ -76,7 +76,12 @@ def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: 
     context, config, decision = request.context, request.config, verdict.decision
     # Reasons may repeat a provider's or a store's words, and those a key.
     redact = Redactor.of_environment(request.environment).deep
-    metrics = summaries(decision, {metric.id: metric for metric in parts.bench.metrics}, parts.policy)
+    by_id = {metric.id: metric for metric in parts.bench.metrics}
+
+    def told(one: Decision) -> dict[str, MetricSummary]:
+        found = summaries(one, by_id, parts.policy)
+        return {id_: metric.model_copy(update={"reason": redact(metric.reason)}) for id_, metric in found.items()}
+
     return RunHead(
         run_id=context.run_id,
         suite=config.suite,
@@ -95,8 +100,12 @@ def head_of(request: RunRequest, parts: Parts, evaluation: Evaluation, verdict: 
         embedder_model=parts.embedder.name if any(m.uses_embedder for m in parts.bench.metrics) else None,
         fingerprints=dict(evaluation.ledger.fingerprints),
         policy=parts.policy.model_dump(mode="json"),
-        metrics={id_: one.model_copy(update={"reason": redact(one.reason)}) for id_, one in metrics.items()},
+        metrics=told(decision),
+        pinned=PinnedComparison(run_id=decision.pinned_run_id, metrics=told(decision.pinned))
+        if decision.pinned is not None and decision.pinned_run_id is not None
+        else None,
         outcome=decision.outcome,
+        exit_code=int(verdict.exit_code(evaluation, pull_request=context.pull_request)),
         reasons=redact(decision.reasons),
         notices=redact(tuple(dict.fromkeys([*parts.notices, *getattr(parts.judge.judge, "notices", ())]))),
         notes=redact(decision.notes),

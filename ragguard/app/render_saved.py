@@ -10,9 +10,10 @@ from ragguard.app.cross_checks import did_you_mean
 from ragguard.core.metrics import parse_metric
 from ragguard.core.metrics.base import Metric
 from ragguard.core.report import Report
+from ragguard.core.runs import RunHead
 from ragguard.core.summary import Summary, summarize
 from ragguard.core.work import CANDIDATE
-from ragguard.errors import UserInputError
+from ragguard.errors import ExitCode, UserInputError
 
 
 def render_saved(run_json: str, format_: str, templates: Path | None = None) -> bytes:
@@ -33,7 +34,14 @@ def render_saved(run_json: str, format_: str, templates: Path | None = None) -> 
         )
     saved = read_run(run_json)
     material = Material(templates, _summary(saved) if name == "summary" else None)
-    return RENDERERS[name].render(Report.of(saved.head, saved.results), material)
+    return RENDERERS[name].render(Report.of(saved.head, saved.results, exit_code=_exit_code(saved.head)), material)
+
+
+def _exit_code(head: RunHead) -> int:
+    """What the run's command exited with, as far as its verdict tells; runs of early versions do not say it."""
+    if head.exit_code is not None:
+        return head.exit_code
+    return {"failed": ExitCode.REGRESSION, "error": ExitCode.OUTSIDE_WORLD}.get(head.outcome, ExitCode.OK)
 
 
 def _summary(saved: SavedRun) -> Summary:

@@ -80,7 +80,7 @@ async def _against_pinned(decision: Decision, evaluation: Evaluation, parts: Par
     beside = replace(evaluation, ledger=evaluation.ledger.beside(fixed))
     await beside.rescore_baseline()
     pinned_decision, _ = await beside.decide()
-    return merge_decisions(decision, pinned_decision)
+    return merge_decisions(decision, pinned_decision, run_id)
 
 
 def baseline_details(verdict: Verdict, evaluation: Evaluation, parts: Parts) -> Iterator[SampleResult]:

@@ -147,6 +147,7 @@ class Decision:
         reasons: Plain words for all that is not simply passed, the worst first.
         notes: What a reader should know besides, such as what a single look cannot guard against.
         pinned: The decision against the pinned run, where there was one; already part of `outcome`.
+        pinned_run_id: That run.
     """
 
     metrics: Mapping[str, MetricDecision]
@@ -154,6 +155,7 @@ class Decision:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pinned: Decision | None = None
+    pinned_run_id: str | None = None
 
     def exit_code(self, policy: GatePolicy, *, pull_request: bool) -> ExitCode:
         """Returns 0, 1, 2, 3 or 4; where metrics disagree, the worst: 4, 2, 1, 3, 0."""
@@ -212,7 +214,7 @@ def decide(metrics: Mapping[str, MetricDecision], notes: tuple[str, ...] = ()) -
     return Decision(dict(metrics), worst(*(metric.outcome for metric in ordered)), reasons, notes)
 
 
-def merge_decisions(decision: Decision, pinned: Decision) -> Decision:
+def merge_decisions(decision: Decision, pinned: Decision, run_id: str | None = None) -> Decision:
     """Joins the decision against the last runs with the one against the pinned run: the worst outcome holds."""
     said = set(decision.reasons)
     reasons = tuple(f"against the pinned run: {reason}" for reason in pinned.reasons if reason not in said)
@@ -221,4 +223,5 @@ def merge_decisions(decision: Decision, pinned: Decision) -> Decision:
         outcome=worst(decision.outcome, pinned.outcome),
         reasons=decision.reasons + reasons,
         pinned=pinned,
+        pinned_run_id=run_id,
     )

@@ -125,6 +125,17 @@ class MetricSummary(Record):
     reason: str = ""
 
 
+class PinnedComparison(Record):
+    """The same run beside the pinned one; `RunHead.metrics` holds the comparison with the last accepted runs.
+
+    Attributes:
+        run_id: The pinned run.
+    """
+
+    run_id: str
+    metrics: dict[str, MetricSummary]
+
+
 class Usage(Record):
     """What the run paid for; unknown is None.
 
@@ -272,6 +283,9 @@ class RunHead(Record):
     """run.json: the whole run but for its samples.
 
     Attributes:
+        pinned: The comparison with the pinned run, where there is one besides the last accepted runs.
+        outcome: The worst of all, the pinned comparison included.
+        exit_code: What the verdict lets the command exit with; None where unknown.
         reasons: Why the outcome is what it is, the worst first.
         notices: What a reader must know before the numbers, such as that the judge is a heuristic.
         notes: What a reader may want to know besides.
@@ -299,7 +313,9 @@ class RunHead(Record):
     fingerprints: dict[str, Fingerprint]
     policy: dict[str, JsonValue]
     metrics: dict[str, MetricSummary]
+    pinned: PinnedComparison | None = None
     outcome: Outcome
+    exit_code: int | None = None
     reasons: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -11,9 +11,9 @@ from ragguard.core.text import harmless, one_line
 
 if TYPE_CHECKING:
     from ragguard.core.report import Report
-    from ragguard.core.runs import MetricSummary
+    from ragguard.core.runs import RunHead
 
-_MARKS = {"passed": "✓", "warned": "✓", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
+_MARKS = {"passed": "✓", "warned": "!", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
 _COLORS = {"passed": "32", "warned": "33", "failed": "31", "error": "31", "inconclusive": "33", "not_comparable": "33"}
 
 
@@ -68,7 +68,7 @@ def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
     for text in (*head.reasons, *head.notices):
         yield f"  - {harmless(text)}"
     yield ""
-    yield from metric_lines(head.metrics, paint)
+    yield from metric_lines(head, paint)
     fallen = head.comparison.regressed
     if fallen:
         yield ""
@@ -81,9 +81,13 @@ def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
             yield f"  {'  '.join(names)} {change}  cause: {entry.cause}{doubt}"
 
 
-def metric_lines(metrics: dict[str, MetricSummary], paint: Paint) -> Iterator[str]:
-    """A table of the metrics."""
-    metrics = {harmless(one_line(name)): metric for name, metric in metrics.items()}  # a saved run's are foreign
+def metric_lines(head: RunHead, paint: Paint) -> Iterator[str]:
+    """A table of the metrics, with a second line for what did not pass beside the pinned run."""
+    metrics = {_name(name): metric for name, metric in head.metrics.items()}
+    if head.pinned is not None:
+        beside = f" beside pinned {_name(head.pinned.run_id)}"
+        found = head.pinned.metrics.items()
+        metrics |= {f"{_name(name)}{beside}": metric for name, metric in found if metric.outcome != "passed"}
     width = max((len(name) for name in metrics), default=6)
     yield f"  {'metric':<{width}}  {'mean':>7}  {'baseline':>8}  {'change':>8}  {'minimum':>7}  outcome"
     for name, metric in metrics.items():
@@ -92,6 +96,11 @@ def metric_lines(metrics: dict[str, MetricSummary], paint: Paint) -> Iterator[st
             f"{number(metric.delta, signed=True):>8}  {number(metric.slo_min):>7}  "
         )
         yield row + paint.outcome(metric.outcome, metric.outcome.replace("_", " "))
+
+
+def _name(text: str) -> str:
+    """A name for a table; those of a saved run are foreign."""
+    return harmless(one_line(text))
 
 
 def number(value: float | None, *, signed: bool = False) -> str:

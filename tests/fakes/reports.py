@@ -136,6 +136,7 @@ def make_head(
             "answer_relevance": _summary("answer_relevance", after, before, "passed", slo_min=None),
         },
         "outcome": outcome,
+        "exit_code": EXIT_CODES[outcome],
         "reasons": (text(REASONS[outcome]),),
         "notes": (text("looks: 1 judges once and cannot tell a drop from a judge that drifted since the baseline"),),
         "comparison": Comparison(

@@ -42,7 +42,7 @@ class ReportDocument(RunHead):
 def report_document(report: Report) -> ReportDocument:
     """The record that report.json holds."""
     return ReportDocument(
-        **dict(report.head),
+        **{name: value for name, value in dict(report.head).items() if name != "exit_code"},
         baseline_run_id=report.baseline_run_id,
         regressed_samples=tuple(detail.entry for detail in report.regressed),
         judge_tasks=judge_tasks(report.head),

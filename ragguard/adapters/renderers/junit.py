@@ -1,7 +1,9 @@
 """JUnit XML, as CI systems show it: a suite for each metric, a case for each sample, and one for the gate's verdict.
 
 Red here is red there: a case fails only in a metric that failed the gate, so that this file never contradicts the exit
-code. A sample that could not be scored is skipped with its reason, unless the metric as a whole is an error.
+code. What is neither red nor green is skipped with its reason: a sample that could not be scored (an error where the
+metric as a whole is one), a metric that is inconclusive or not comparable and does not block. Times are left out, since
+samples are judged side by side.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _LONGEST = 2_000
 GATE = "(gate)"
+PINNED = "(gate, beside the pinned run)"
 
 
 def render_junit(report: Report) -> bytes:
@@ -36,6 +39,8 @@ def render_junit(report: Report) -> bytes:
         suite.add_property("outcome", words.OUTCOME_WORDS[metric.outcome])
         suite.add_property("mean", words.value_text(metric.mean, metric.unit))
         cases = [_gate_case(report, key, metric)]
+        if head.pinned is not None and key in head.pinned.metrics:
+            cases.append(_gate_case(report, key, head.pinned.metrics[key], PINNED))
         for pair in found:
             score = pair.after.score(key)
             if score is not None:
@@ -43,13 +48,15 @@ def render_junit(report: Report) -> bytes:
         suite.add_testcases(cases)
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
+    for element in document._elem.iter():  # noqa: SLF001 - no way to leave out a time that was not measured
+        element.attrib.pop("time", None)
     return _DECLARATION + bytes(document.tostring()) + b"\n"  # type: ignore[no-untyped-call]
 
 
-def _gate_case(report: Report, key: str, metric: MetricSummary) -> TestCase:
+def _gate_case(report: Report, key: str, metric: MetricSummary, name: str = GATE) -> TestCase:
     from junitparser import Error, Failure, Skipped, TestCase
 
-    case = TestCase(GATE, classname=_text(f"{report.head.suite}.{key}"))
+    case = TestCase(name, classname=_text(f"{report.head.suite}.{key}"))
     reason = _text(metric.reason or words.OUTCOME_WORDS[metric.outcome])
     if metric.outcome == "failed":
         case.result = [Failure(reason, "regression")]

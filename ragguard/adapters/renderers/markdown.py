@@ -57,7 +57,7 @@ def render_markdown(report: Report, channel: ChannelName = "file", *, templates:
     """
     from ragguard.adapters.renderers.budget import Limit, fit
     from ragguard.adapters.renderers.environment import markdown_environment, rendered
-    from ragguard.adapters.renderers.view import Room, view_of
+    from ragguard.adapters.renderers.view import Room, metric_rows, view_of
 
     place = CHANNELS[channel]
 
@@ -69,5 +69,5 @@ def render_markdown(report: Report, channel: ChannelName = "file", *, templates:
         render,
         Room(samples=place.samples, characters=place.characters),
         Limit(place.most, place.unit, place.reserve if place.most is not None else 0),
-        (len(report.regressed), len(report.head.metrics)),
+        (len(report.regressed), len(metric_rows(report.head))),
     )

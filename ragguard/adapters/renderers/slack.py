@@ -112,11 +112,16 @@ def _reasons(view: View, most: int) -> list[str]:
     return [*lines, f"• and {words.plural(more, 'more reason')}"] if more else lines
 
 
+def _metric_name(metric: MetricRow) -> str:
+    beside = f" beside the pinned run {name(metric.pinned, 60)}" if metric.pinned is not None else ""
+    return f"{name(metric.id, 60)}{beside}"
+
+
 def _metric_field(metric: MetricRow) -> str:
     change = f"\n{mrkdwn(metric.change)} {mrkdwn(metric.interval)}".rstrip() if metric.change != "none" else ""
     minimum = f"\nminimum {mrkdwn(metric.minimum)}" if metric.minimum != "none" else ""
     was = f", was {mrkdwn(metric.baseline)}" if metric.baseline != "none" else ""
-    return f"{name(metric.id, 60)} {mrkdwn(metric.verdict)}\n*{mrkdwn(metric.mean)}*{was}{change}{minimum}"
+    return f"{_metric_name(metric)} {mrkdwn(metric.verdict)}\n*{mrkdwn(metric.mean)}*{was}{change}{minimum}"
 
 
 def _sample_lines(sample: SampleRow, most: int) -> Iterator[str]:
@@ -177,7 +182,7 @@ def _metric_sections(view: View) -> Iterator[Block]:
 
 def _metric_line(metric: MetricRow) -> str:
     parts = [f"*{mrkdwn(metric.mean)}*", f"baseline {mrkdwn(metric.baseline)}", f"change {mrkdwn(metric.change)}"]
-    return f"{name(metric.id, 60)} {', '.join(parts)} {mrkdwn(metric.interval)} — {mrkdwn(metric.verdict)}"
+    return f"{_metric_name(metric)} {', '.join(parts)} {mrkdwn(metric.interval)} — {mrkdwn(metric.verdict)}"
 
 
 def _chunks(lines: Sequence[str], most: int) -> Iterator[str]:

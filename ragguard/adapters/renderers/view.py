@@ -9,6 +9,7 @@ from ragguard.adapters.renderers import words
 from ragguard.adapters.renderers.changes import Change, change_of
 from ragguard.adapters.renderers.escaping import brief, web_address
 from ragguard.adapters.renderers.facts import Fact, elsewhere, facts, looked_again
+from ragguard.core.reasons import MIN_SAMPLES
 from ragguard.core.report import Delivery, RegressedDetail, Report, judge_tasks
 from ragguard.core.runs import (
     Cause,
@@ -35,7 +36,11 @@ class Room:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric's line in the table."""
+    """A metric's line in the table.
+
+    Attributes:
+        pinned: The pinned run that this line compares with; None: the last accepted runs.
+    """
 
     id: str
     outcome: Outcome
@@ -49,6 +54,7 @@ class MetricRow:
     tolerance: str
     detectable: str
     reason: str
+    pinned: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ def view_of(report: Report, room: Room | None = None) -> View:
     reasons = [brief(reason, room.characters) for reason in head.reasons]
     notes = [brief(note, room.characters) for note in (*head.notes, *looked_again(head))]
     notices = [brief(notice, room.characters) for notice in head.notices]
-    metrics = list(head.metrics.items())
+    metrics = metric_rows(head)
     samples = report.regressed[: room.samples]
     tasks = judge_tasks(head)
     kept_lines = sum(len(lines[: room.lines]) for lines in (reasons, notices, notes))
@@ -138,7 +144,7 @@ def view_of(report: Report, room: Room | None = None) -> View:
         reasons=tuple(reasons[: room.lines]),
         notices=tuple(notices[: room.lines]),
         notes=tuple(notes[: room.lines]),
-        metrics=tuple(metric_row(key, metric) for key, metric in metrics[: room.metrics]),
+        metrics=tuple(metrics[: room.metrics]),
         samples=tuple(sample_row(detail, head, room.characters) for detail in samples),
         n_regressed=max(head.comparison.n_regressed, len(report.regressed)),
         causes=cause_counts(head),
@@ -161,7 +167,8 @@ def view_of(report: Report, room: Room | None = None) -> View:
 def headline(report: Report) -> str:
     """The outcome in one sentence, with what it means for the one who reads it."""
     head = report.head
-    fell = [key for key, metric in head.metrics.items() if metric.outcome == "failed"]
+    failing = _failing(head)
+    fell = list(failing)
     told = {
         "error": "nothing can be said about this run",
         "failed": f"{', '.join(fell)} got worse" if fell else "the run got worse",
@@ -170,13 +177,35 @@ def headline(report: Report) -> str:
         "warned": "nothing blocks, but read this" if head.baseline_run_ids else "no baseline yet",
         "passed": "no regression found",
     }[head.outcome]
-    below = [key for key in fell if (delta := head.metrics[key].delta) is None or delta >= 0]
+    below = [key for key, metric in failing.items() if metric.delta is None or metric.delta >= 0]
     if head.outcome == "failed" and fell and below == fell:
         told = f"{', '.join(fell)} under the minimum"
     return brief(f"{words.OUTCOME_WORDS[head.outcome].capitalize()}: {told}", 300)
 
 
-def metric_row(key: str, metric: MetricSummary) -> MetricRow:
+def _failing(head: RunHead) -> dict[str, MetricSummary]:
+    """The metrics that failed, by whichever comparison."""
+    compared = (head.metrics, head.pinned.metrics if head.pinned is not None else {})
+    found: dict[str, MetricSummary] = {}
+    for metrics in compared:
+        for key, metric in metrics.items():
+            if metric.outcome == "failed":
+                found.setdefault(key, metric)
+    return found
+
+
+def metric_rows(head: RunHead) -> list[MetricRow]:
+    """A line for each metric, and a second one where the pinned run says something worse than passed."""
+    rows = []
+    for key, metric in head.metrics.items():
+        rows.append(metric_row(key, metric))
+        beside = head.pinned.metrics.get(key) if head.pinned is not None else None
+        if head.pinned is not None and beside is not None and beside.outcome != "passed":
+            rows.append(metric_row(key, beside, head.pinned.run_id))
+    return rows
+
+
+def metric_row(key: str, metric: MetricSummary, pinned: str | None = None) -> MetricRow:
     """A metric in words."""
     mean = words.value_text(metric.mean, metric.unit)
     return MetricRow(
@@ -192,6 +221,7 @@ def metric_row(key: str, metric: MetricSummary) -> MetricRow:
         tolerance=words.tolerance_text(metric),
         detectable=words.detectable_text(metric),
         reason=metric.reason,
+        pinned=brief(pinned, ID_LENGTH) if pinned is not None else None,
     )
 
 
@@ -253,9 +283,20 @@ def next_steps(head: RunHead) -> tuple[NextStep, ...]:
         return (NextStep(None, 0, general),)
     if head.outcome == "warned" and not head.baseline_run_ids:
         general = "Nothing: a run of the base branch that passes becomes the baseline."
+    if head.outcome == "inconclusive" and (few := _too_few(head)):
+        general = (
+            f"Add samples: {words.plural(few, 'sample')} can neither prove nor clear a drop, {MIN_SAMPLES} are the "
+            "least and 100 see drops of a few points. Running again or more baseline runs would not help."
+        )
     if head.outcome == "failed" and not steps:
         general = "Read the metrics that failed, and open the full report for their lowest samples."
     return (*((NextStep(None, 0, general),) if general else ()), *steps)
+
+
+def _too_few(head: RunHead) -> int:
+    """The pairs of the metrics that are inconclusive for want of samples; 0 where another reason is among them."""
+    pairs = [metric.n_pairs for metric in head.metrics.values() if metric.outcome == "inconclusive"]
+    return max(pairs) if pairs and max(pairs) < MIN_SAMPLES and head.policy.get("rule") != "threshold" else 0
 
 
 def _delivered(sent: Delivery, characters: int | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Literal
 
+from ragguard.core.reasons import MIN_SAMPLES
 from ragguard.core.runs import Cause, MetricSummary, Outcome
 
 UNKNOWN = "unknown"
@@ -141,6 +142,8 @@ def detectable_text(metric: MetricSummary) -> str:
     """The smallest drop that this comparison would have seen, and what would halve it."""
     if metric.mdd is None:
         return UNKNOWN
+    if metric.aggregate == "mean" and metric.n_pairs < MIN_SAMPLES and metric.outcome != "failed":
+        return f"none for sure: {plural(metric.n_pairs, 'sample')}, and {MIN_SAMPLES} are the least"
     relative = metric.tolerance_relative or metric.aggregate != "mean"
     size = f"{100 * metric.mdd:.1f} %" if relative else change_text(metric.mdd, metric.unit).lstrip("+")
     ways = []

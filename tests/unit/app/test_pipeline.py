@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ragguard.app.render_saved import render_saved
 from ragguard.core.report import Report
+from ragguard.entrypoints.console import Paint, verdict_lines
 from ragguard.errors import ConfigError, DatasetError, ExitCode, StoreError, TargetError, TemplateError
 from tests.fakes.small_runs import CONFIG, SmallRuns, answer_rows, golden_rows, write_rows
 
@@ -182,6 +184,24 @@ def test_a_pinned_run_is_compared_with_as_well(runs: SmallRuns) -> None:
     pinned = runs.run(wrong=6, config=config + "baseline: {pin: run-1}\n")
     assert pinned.exit_code == ExitCode.REGRESSION
     assert any("pinned" in reason for reason in pinned.head.reasons)
+    told = pinned.head.pinned
+    assert told is not None
+    assert (told.run_id, told.metrics["faithfulness"].outcome, pinned.head.exit_code) == ("run-1", "failed", 1)
+    assert pinned.head.metrics["faithfulness"].outcome == "passed"
+    assert drifting.head.pinned is None
+    # Every report has a failed line, and says which comparison it is.
+    saved = str(runs.output("run-5") / "run.json")
+    row = "| `faithfulness` beside the pinned run `run-1` | 80.0 % | 100.0 % | −20.00 points"
+    assert row in render_saved(saved, "markdown").decode()
+    assert "# ❌ Failed: faithfulness got worse" in render_saved(saved, "markdown").decode()
+    assert "| Exit code | 1 |" in render_saved(saved, "markdown").decode()
+    assert "beside the pinned run run-1" in render_saved(saved, "html").decode()
+    assert '<failure message="faithfulness fell by 20.00 points' in render_saved(saved, "junit").decode()
+    assert json.loads(render_saved(saved, "json"))["exit_code"] == 1
+    assert any(
+        line.startswith("  faithfulness beside pinned run-1") and line.endswith("failed")
+        for line in verdict_lines(pinned, Paint(enabled=False))
+    )
 
 
 def test_a_pin_that_does_not_exist_is_the_users_mistake(runs: SmallRuns) -> None:

@@ -61,6 +61,21 @@ def test_inconclusive_that_does_not_block_is_skipped() -> None:
     assert results(make_report("inconclusive"))["Failure"] == 1
 
 
+def test_no_time_is_told_that_nobody_measured() -> None:
+    xml = ET.fromstring(render_junit(make_report("failed")))
+    assert [element.tag for element in xml.iter() if "time" in element.attrib] == []
+
+
+def test_what_is_neither_red_nor_green_says_why() -> None:
+    from dataclasses import replace
+
+    report = replace(make_report("inconclusive"), exit_code=0)
+    document = JUnitXml.fromstring(render_junit(report))
+    (gate,) = [case for case in next(iter(document)) if case.name == GATE]
+    assert [type(result) for result in gate.result] == [Skipped]
+    assert "faithfulness fell by 3.00 points" in gate.result[0].message
+
+
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_foreign_text_keeps_the_document_whole(hostile: str) -> None:
     xml = render_junit(make_report("failed", text=lambda text: f"{hostile} {text} {hostile}", suite=hostile))

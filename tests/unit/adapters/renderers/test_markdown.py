@@ -108,6 +108,17 @@ def test_next_steps_follow_the_causes() -> None:
     assert "- judge (1): Leave the app alone" in steps
 
 
+def test_too_few_samples_are_told_to_become_more_and_nothing_else() -> None:
+    text = render_markdown(make_report("inconclusive"))
+    steps = text[text.index("**What to do next**") : text.index("<details>")]
+    assert "Add samples: 8 samples can neither prove nor clear a drop, 20 are the least" in steps
+    assert "Running again or more baseline runs would not help" in steps
+    assert "| `faithfulness` | 2.00 points | none for sure: 8 samples, and 20 are the least |" in text
+    enough = render_markdown(make_report("inconclusive", n_samples=40))
+    assert "Run again, add samples, or let the base branch" in enough
+    assert "| `faithfulness` | 2.00 points | 4.10 points (160 samples or 3 baseline runs would halve it) |" in enough
+
+
 def test_passed_has_nothing_to_do() -> None:
     assert "**What to do next**\n\n- Nothing.\n" in render_markdown(make_report("passed"), "comment")
 
