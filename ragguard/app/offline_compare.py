@@ -50,8 +50,14 @@ def compare_saved(base: SavedRun, candidate: SavedRun, policy: GatePolicy, *, pu
         pull_request: Whether not being comparable blocks.
 
     Raises:
-        RunFileError: The two runs have no sample in common, or are the same run.
+        RunFileError: The two runs have no sample in common, or one does not tell how its metrics were made.
     """
+    for run in (base, candidate):
+        if unknown := sorted(run.head.metrics.keys() - run.head.fingerprints.keys()):
+            raise RunFileError(
+                f"{run.head.run_id}: does not tell how its metric {unknown[0]} was made",
+                mend="compare runs as `ragguard run` wrote them",
+            )
     policy = policy.model_copy(update={"looks": 1})
     baseline = BaselineRun.of(base.head, base.results(), carry_over=False)
     results = list(_light(candidate.first_looks(), policy.cluster_by))

@@ -64,7 +64,7 @@ def verdict_lines(report: Report, paint: Paint) -> Iterator[str]:
     head = report.head
     title = f"{_MARKS[head.outcome]} {head.outcome.replace('_', ' ').upper()}"
     against = f" against {report.baseline_run_id}" if report.baseline_run_id else " (no baseline yet)"
-    yield paint.outcome(head.outcome, title) + f"  suite {harmless(head.suite)}{against}"
+    yield paint.outcome(head.outcome, title) + f"  suite {harmless(one_line(head.suite + against))}"
     for text in (*head.reasons, *head.notices):
         yield f"  - {harmless(text)}"
     yield ""

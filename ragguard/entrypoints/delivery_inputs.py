@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import ValidationError
 
 from ragguard.adapters.notifiers import AnyNotifier
 from ragguard.adapters.notifiers.github_check import GitHubCheck
@@ -15,6 +18,7 @@ from ragguard.entrypoints.action_inputs import Inputs
 from ragguard.entrypoints.github_context import GitHubContext
 from ragguard.errors import ConfigError
 
+_Notifier = TypeVar("_Notifier", Slack, GitHubIssue)
 _LISTS = ("on_regression", "on_recovery", "on_error", "always")
 _NEED_SECRETS = (GitHubCheck, GitHubComment, GitHubIssue, Slack, SlackWebhook)
 
@@ -49,7 +53,8 @@ def _told(reporting: Reporting, inputs: Inputs, context: GitHubContext) -> Repor
         )
     if inputs.slack is not None:
         told = ("on_regression", "on_recovery", "on_error")
-        reporting = _switched(reporting, Slack, Slack(channel=inputs.slack), told, keep=False)
+        slack = _checked("slack", lambda: Slack(channel=inputs.slack or ""))
+        reporting = _switched(reporting, Slack, slack, told, keep=False)
     if context.without_secrets:
         reporting = _filtered(reporting, lambda one: not isinstance(one, _NEED_SECRETS))
     return reporting
@@ -61,7 +66,21 @@ def _issue(inputs: Inputs, context: GitHubContext) -> GitHubIssue | None:
     repository = inputs.issue or context.run.repository
     if repository is None:
         raise ConfigError("input `issue`: the repository is unknown", mend="write `issue: owner/repository`")
-    return GitHubIssue(repository=repository)
+    return _checked("issue", lambda: GitHubIssue(repository=repository))
+
+
+def _checked(name: str, make: Callable[[], _Notifier]) -> _Notifier:
+    """What an input makes.
+
+    Raises:
+        ConfigError: Its value is of another shape.
+    """
+    try:
+        return make()
+    except ValidationError as error:
+        raise ConfigError(
+            f"input `{name}`: {error.errors()[0]['msg']}", mend="correct `with:` in the workflow"
+        ) from None
 
 
 def _switched(
