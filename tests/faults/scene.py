@@ -26,9 +26,12 @@ from ragguard.errors import RagguardError
 from tests.fakes.small_runs import CONFIG, answer_rows, golden_rows, write_rows
 from tests.faults.fault import Fault
 
-N = 24
-WRONG = 8
+N = 20
+WRONG = 7
 SUITE = "small"
+
+
+_GOOD: dict[str, bytes] = {}
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class _Acting(Silent):
 
 
 class Scene:
-    """The folder: golden.jsonl, good.jsonl, bad.jsonl (8 of 24 answers are wrong), ragguard.yaml.
+    """The folder: golden.jsonl, good.jsonl, bad.jsonl (7 of 20 answers are wrong), ragguard.yaml.
 
     Attributes:
         out: The output folder of the last run.
@@ -142,6 +145,13 @@ class Scene:
         except (OSError, ValueError):
             return "-"
 
+    def put_good_run(self) -> None:
+        """Puts a good run into the folder store, made once for all tests."""
+        if not _GOOD:
+            assert self.run("good.jsonl").exit_code == 0
+            _GOOD.update(self.files())
+        write_contents(self.folder, _GOOD)
+
     def stored(self) -> list[str]:
         """Ids of the stored runs, the newest first, each read to its end."""
         store = DirectoryStore(uri=self.sink)
@@ -162,6 +172,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     """All files below a folder, or the one that stands in its place."""
     paths = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder.parent).as_posix(): path.read_bytes() for path in paths}
+
+
+def write_contents(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes what `contents` found, into another folder."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 def is_whole(folder: Path) -> bool:

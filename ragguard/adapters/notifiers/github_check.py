@@ -123,7 +123,7 @@ class GitHubCheck(Notifier):
             if open_run is not None:
                 open_run.edit(status="completed", conclusion=conclusion, output=output)
             else:
-                repository.create_check_run(
+                open_run = repository.create_check_run(
                     name,
                     at.commit or "",
                     status="completed",
@@ -132,6 +132,8 @@ class GitHubCheck(Notifier):
                     output=output,
                     details_url=letter.links.run or NotSet,
                 )
+            if open_run.conclusion != conclusion:
+                raise DeliveryError("what answers is not GitHub: its reply names no check that is concluded")
         return conclusion
 
 

@@ -17,6 +17,8 @@ from ragguard.core.text import one_line
 if TYPE_CHECKING:
     from github import Github
     from github.GithubException import GithubException
+    from github.Issue import Issue
+    from github.IssueComment import IssueComment
     from github.NamedUser import NamedUser
     from github.Organization import Organization
 
@@ -24,6 +26,8 @@ _TIMEOUT_S = 15
 _UNTOLD_WAIT_S = 60.0
 """What GitHub asks to wait after a secondary limit that names no time."""
 _LONGEST_MESSAGE = 300
+_STRANGE = (AssertionError, AttributeError, KeyError, TypeError, ValueError)
+"""What PyGithub raises where a reply is none of GitHub's."""
 
 
 class RefusedError(DeliveryError):
@@ -67,6 +71,7 @@ def github_errors(needs: str, where: str) -> Iterator[None]:
         DeliveryError: Anything else that GitHub refuses.
     """
     from github import GithubException
+    from github.GithubException import BadAttributeException
     from requests import RequestException
 
     try:
@@ -75,6 +80,20 @@ def github_errors(needs: str, where: str) -> Iterator[None]:
         raise _refusal(error, needs, where) from error
     except RequestException as error:
         raise TryLaterError(f"GitHub cannot be reached ({type(error).__name__})") from error
+    except (BadAttributeException, *_STRANGE) as error:
+        raise DeliveryError(f"what answers is not GitHub ({type(error).__name__})") from error
+
+
+def address_of(thing: Issue | IssueComment) -> str:
+    """The page of what GitHub says it made.
+
+    Raises:
+        DeliveryError: The reply names none, as somebody else's does.
+    """
+    address: str | None = thing.html_url
+    if not address:
+        raise DeliveryError("what answers is not GitHub: its reply names no page")
+    return address
 
 
 def _refusal(error: GithubException, needs: str, where: str) -> DeliveryError:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ragguard.adapters.notifiers.base import CHANGES, EventName, Letter, Notifier, Secrets, Surroundings
 from ragguard.adapters.notifiers.github_client import (
+    address_of,
     connect,
     github_errors,
     is_marked,
@@ -64,9 +65,9 @@ class GitHubComment(Notifier):
             pull = client.get_repo(at.repository or "").get_issue(at.pull_request or 0)
             comment = _find(pull, key, own_login(client))
             if comment is None:
-                return f"wrote {pull.create_comment(body).html_url}"
+                return f"wrote {address_of(pull.create_comment(body))}"
             comment.edit(body)
-            told = f"updated {comment.html_url}"
+            told = f"updated {address_of(comment)}"
             if not self.hide_on_recovery:
                 return told
             done = comment.minimize("RESOLVED") if letter.fine else not comment.unminimize()

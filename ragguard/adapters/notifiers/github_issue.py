@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr
 
 from ragguard.adapters.notifiers.base import UNATTENDED, EventName, Letter, Notifier, Secrets, Surroundings, plain_line
 from ragguard.adapters.notifiers.github_client import (
+    address_of,
     connect,
     github_errors,
     is_marked,
@@ -98,8 +99,8 @@ class GitHubIssue(Notifier):
             if error.status != 422 or not (labels or assignees):
                 raise
             issue = repository.create_issue(title, body)
-            return f"opened {issue.html_url}, without labels and assignees: GitHub refuses them here"
-        return f"opened {issue.html_url}"
+            return f"opened {address_of(issue)}, without labels and assignees: GitHub refuses them here"
+        return f"opened {address_of(issue)}"
 
 
 def _find(repository: Repository, letter: Letter, login: str | None) -> Issue | None:
@@ -144,20 +145,20 @@ def _update(issue: Issue, letter: Letter, login: str | None, at: Surroundings) -
 
     body = issue.body or ""
     if f" run={_told(letter)} " in body.partition("\n")[0]:
-        return f"has this run already: {issue.html_url}"
+        return f"has this run already: {address_of(issue)}"
     before = _METRICS.search(body.partition("\n")[0])
     same = before is not None and before[1] == _metrics(letter)
     reopened = issue.state != "open"
     what = "reopened" if reopened else ("the same again" if same else "another regression")
     _log(issue, letter, login, at, what)
     issue.edit(title=_title(letter), body=_body(letter), state="open", state_reason="reopened" if reopened else NotSet)
-    return f"{'reopened' if reopened else 'updated'} {issue.html_url}"
+    return f"{'reopened' if reopened else 'updated'} {address_of(issue)}"
 
 
 def _close(issue: Issue, letter: Letter, login: str | None, at: Surroundings) -> str:
     _log(issue, letter, login, at, "closed")
     issue.edit(state="closed", state_reason="completed")
-    return f"closed {issue.html_url}"
+    return f"closed {address_of(issue)}"
 
 
 def _log(issue: Issue, letter: Letter, login: str | None, at: Surroundings, what: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from urllib.request import Request
 
 from pydantic import Field, SecretStr
 
@@ -149,7 +150,17 @@ def _client(token: SecretStr, api: str) -> WebClient:
         from slack_sdk import WebClient
     except ImportError as error:
         raise DeliveryError("the package slack-sdk is not installed: pip install 'ragguard[slack]'") from error
-    return WebClient(
+
+    class StayingClient(WebClient):
+        """Carries the token to Slack alone: urllib would carry it wherever a redirect leads."""
+
+        def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
+            token = req.headers.pop("Authorization", None)
+            if token is not None:
+                req.add_unredirected_header("Authorization", token)
+            return super()._perform_urllib_http_request_internal(url, req)
+
+    return StayingClient(
         token=token.get_secret_value(),
         base_url=f"{api.rstrip('/')}/",
         timeout=TIMEOUT_S,

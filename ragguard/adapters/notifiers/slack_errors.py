@@ -63,6 +63,8 @@ def slack_errors() -> Iterator[None]:
         raise DeliveryError(f"what answered ({reply.status_code}) is not Slack") from error
     except SlackClientError as error:
         raise DeliveryError(f"what answered is not Slack ({type(error).__name__})") from error
+    except ValueError as error:  # a reply that is no text
+        raise DeliveryError(f"what answered is not Slack ({type(error).__name__})") from error
     except (OSError, http.client.HTTPException) as error:
         raise TryLaterError(f"Slack cannot be reached ({type(error).__name__})") from error
 

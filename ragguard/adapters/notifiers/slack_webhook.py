@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -55,7 +56,10 @@ class SlackWebhook(Notifier):
                     text=texts.text, blocks=list(map(dict, texts.blocks)), unfurl_links=False, unfurl_media=False
                 )
             said = str(reply.body).strip()
-            check_reply(reply.status_code, reply.headers, "" if said == "ok" else said[:100])
+            word = said if said != "ok" and re.fullmatch(r"[a-z_]{1,100}", said) else ""
+            check_reply(reply.status_code, reply.headers, word)
+            if said != "ok":
+                raise DeliveryError(f"what answered ({reply.status_code}) is not Slack")
 
         persist(attempt, patience)
         return "posted"
