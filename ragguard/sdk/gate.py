@@ -13,6 +13,7 @@ from ragguard.sdk.results import MetricResult, NotScoredError, SampleScores
 
 _SLACK = 1e-9
 _MOST_CHARS = 160
+_MEND = "run pytest with --ragguard-accept to store this evaluation as the baseline"
 
 
 def problems_of(
@@ -96,9 +97,9 @@ def _against(baseline: str | Path, evaluation: Evaluation, tolerance: float, mos
     try:
         comparison: Comparison = compare(baseline, evaluation, tolerance=tolerance)
     except ObjectNotFoundError:
-        mend = "run pytest with --ragguard-accept to store this evaluation as the baseline"
-        return [f"there is no baseline in {baseline} yet: {mend}"], []
-    if comparison:
+        return [f"there is no baseline in {baseline} yet: {_MEND}"], []
+    comparable = comparison.outcome != "not_comparable"  # a command lets that pass outside pull requests; a test not
+    if comparison and comparable:
         return [], []
     names = {result.id: result for result in evaluation}
     lines: list[str] = []
@@ -107,4 +108,4 @@ def _against(baseline: str | Path, evaluation: Evaluation, tolerance: float, mos
         lines.append(f"  {brief(fallen.id, 80)}  {change}  cause: {fallen.cause}")
         lines += list(_sample_lines(names[fallen.id], names[fallen.id][fallen.metric]))[1:]
     reasons = [brief(reason, None) for reason in comparison.reasons] or [f"the comparison ended {comparison.outcome}"]
-    return reasons, lines
+    return reasons if comparable else [*reasons, f"if that is meant: {_MEND}"], lines

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ragguard.core.baseline import Baseline, BaselineRun, independent, is_accepted, pinned_run
-from ragguard.core.runs import DatasetInfo, Event, EventKind, Fingerprint, Outcome, RunHead
+from ragguard.core.runs import DatasetInfo, Event, EventKind, Fingerprint, Outcome, RunHead, Selection
 from ragguard.core.tables import DigestTable
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -55,6 +55,15 @@ def test_a_good_run_of_the_base_branch_accepts_itself(name: str, outcome: Outcom
 def test_no_other_run_does(run: RunHead) -> None:
     assert not is_accepted(run, [])
     assert is_accepted(run, [event("accepted", 1)])
+
+
+def test_a_shard_is_no_baseline_whatever_anybody_says() -> None:
+    run = head()
+    part = run.dataset.model_copy(update={"selection": Selection(shard="1/2")})
+    shard = run.model_copy(update={"dataset": part})
+    assert is_accepted(run, [event("accepted", 1)])
+    assert not is_accepted(shard, [])
+    assert not is_accepted(shard, [event("accepted", 1)])
 
 
 def test_the_newest_word_of_a_person_counts() -> None:

@@ -88,6 +88,7 @@ def test_a_failing_embedder_and_a_crashing_metric_are_failed_scores() -> None:
     relevance, crashing = evaluate(Bench((AnswerRelevance(), Crashing()), judge(), BrokenEmbedder())).scores
     assert (relevance.status, relevance.reason) == ("failed", "down")
     assert crashing.reason == "Crashing raised ZeroDivisionError: a bug of the user's"
+    assert (crashing.status, crashing.value, crashing.passed) == ("failed", None, None)
 
 
 def test_without_an_answer_every_score_has_failed_with_the_targets_reason() -> None:
@@ -141,6 +142,31 @@ def test_another_answer_passage_or_look_is_judged_anew(item: WorkItem) -> None:
     carried = WorkItem(item.sample, item.answer, repeat=item.repeat, session=item.session, carried=known)
     evaluate(Bench((Faithfulness(),), asked, CountingEmbedder()), carried)
     assert asked.names == ["claims"]
+
+
+class Settled(Metric):
+    type: Literal["settled"] = "settled"
+    share: float = 0.5
+
+    async def score(self, sample: Sample, answer: Answer, tools: Tools) -> Score:
+        return self.scored(self.share)
+
+
+class SettledAnew(Settled):
+    version: ClassVar[int] = 2
+
+
+def test_a_score_made_with_other_settings_is_not_carried_over() -> None:
+    first = evaluate(Bench((Settled(share=0.75),), judge(), CountingEmbedder()))
+    item = WorkItem(SAMPLE, ANSWER, carried=Carried.of(first))
+    assert evaluate(Bench((Settled(share=0.25),), judge(), CountingEmbedder()), item).scores[0].value == 0.25
+
+
+def test_a_new_version_of_a_metric_scores_anew() -> None:
+    known = Carried.of(evaluate(Bench((Settled(),), judge(), CountingEmbedder())))
+    wrong = {key: score.model_copy(update={"value": 1.0}) for key, score in known.scores.items()}
+    item = WorkItem(SAMPLE, ANSWER, carried=Carried(known.judgments, wrong))
+    assert evaluate(Bench((SettledAnew(),), judge(), CountingEmbedder()), item).scores[0].value == 0.5
 
 
 def test_failed_judgments_and_scores_are_never_carried_over() -> None:

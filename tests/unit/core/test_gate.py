@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -420,6 +421,16 @@ def test_coverage_under_the_minimum_is_an_error() -> None:
 def test_nothing_scored_is_an_error_even_without_a_minimum() -> None:
     metric = one(evidence([1.0] * 10, [None] * 10), GatePolicy(min_coverage=0.0))
     assert (metric.outcome, metric.error, metric.mean) == ("error", "outside", None)
+
+
+@pytest.mark.parametrize("rule", ["staged", "threshold"])
+def test_pairs_of_which_none_could_be_scored_never_pass(rule: str) -> None:
+    unpaired = replace(evidence([1.0] * 30, [None] * 30), candidate_values=np.ones(5), n_selected=35)
+    policy = GatePolicy(min_coverage=0.0, rule=rule)
+    decision = step({"faithfulness": unpaired}, policy)
+    assert isinstance(decision, Decision)
+    assert decision.outcome == {"staged": "inconclusive", "threshold": "not_comparable"}[rule]
+    assert code(decision, min_coverage=0.0, rule=rule) == ExitCode.INCONCLUSIVE
 
 
 def test_applicable_to_nothing_is_the_users_error() -> None:

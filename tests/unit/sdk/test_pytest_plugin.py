@@ -113,3 +113,35 @@ def test_what_could_not_be_scored_does_not_hold(pytester: pytest.Pytester) -> No
     result.stdout.fnmatch_lines(
         ["  - faithfulness was scored for none of 1 samples*", "  a  faithfulness not scored: *"]
     )
+
+
+STORED = """
+    ROWS = [
+        {"id": f"s{k}", "question": "Lệ phí?", "contexts": ["Lệ phí là 150.000 đồng."], "answer": ANSWER}
+        for k, ANSWER in enumerate(%s)
+    ]
+
+    def test_app(ragguard_gate):
+        ragguard_gate(ROWS, judge="offline", metrics=%s, baseline="baseline", tolerance=1.0)
+"""
+ANSWERS = ["Lệ phí là 150.000 đồng."] * 24
+
+
+@pytest.mark.parametrize(
+    ("answers", "metrics", "told"),
+    [
+        ([*ANSWERS[:12], *[None] * 12], ["faithfulness"], "could not be scored*coverage"),
+        (ANSWERS, [{"type": "faithfulness"}, {"type": "context_relevance"}], "context_relevance*the metric is new*"),
+        (ANSWERS[:12], ["faithfulness"], "only 12 of the baseline's 24 samples*"),
+    ],
+)
+def test_what_cannot_be_compared_does_not_hold(
+    pytester: pytest.Pytester, answers: list[str | None], metrics: list[object], told: str
+) -> None:
+    pytester.makepyfile(STORED % (ANSWERS, ["faithfulness"]))
+    options = (*PLUGIN, "-p", "no:cacheprovider")
+    pytester.runpytest_inprocess(*options, "--ragguard-accept").assert_outcomes(passed=1)
+    pytester.makepyfile(STORED % (answers, metrics))
+    result = pytester.runpytest_inprocess(*options)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"  - *{told}*"])

@@ -78,6 +78,7 @@ def test_two_processes_writing_at_once_lose_nothing(store: DirectoryStore, folde
 @pytest.mark.parametrize("death", ["results", "head"])
 def test_a_killed_writer_leaves_no_half_run(store: DirectoryStore, folder: Path, death: str) -> None:
     assert store_writers.start(str(folder), "r", 1, death).wait(timeout=120) == -signal.SIGKILL
+    assert any(path.startswith("runs/r0/samples-") for path in files(folder)) is (death == "head")
     assert store.heads(SUITE) == []
     assert store.head("r0") is None
     # What it left is in nobody's way.
