@@ -78,7 +78,11 @@ class JudgeError(OutsideWorldError):
 
 
 class EmbedderError(OutsideWorldError):
-    """The embedder cannot be used, or gives something else than was configured."""
+    """The embedder gave no vectors, or something else than was configured; the failure of the texts that were sent."""
+
+
+class EmbedderDownError(OutsideWorldError):
+    """The embedder is down: the run ends, where one request that fails is a value."""
 
 
 class TargetError(OutsideWorldError):

@@ -40,6 +40,7 @@ class Scene:
 
 def ends(name: str, says: str, arrange: Arrange, kept: str = ERROR, **more: Any) -> Scene:
     """A fault that no run can overcome."""
+    more.setdefault("n", 3 if kept == ERROR else 6)
     return Scene(Fault("judge", name, "error", 4, kept, says), arrange, **more)
 
 
@@ -94,8 +95,8 @@ DEAD = (
     ends("the model is unknown (404)", "check `judge.model`", always(status(404, "The model `judge` does not exist"))),
     ends("the quota is used up (429)", "check the account's plan and credit", always(status(429, "You exceeded your current quota", kind="insufficient_quota"))),
     ends("payment is required (402)", "check the account's plan and credit", always(status(402, "pay first"))),
-    ends("it refuses every request as wrong (400)", "check model, api_base and parameters of `judge`", always(status(400, "no such parameter"))),
-    ends("it is a teapot (418)", "check model, api_base and parameters of `judge`", always(status(418))),
+    ends("it refuses every request as wrong (400)", "check model, api_base and parameters of `judge`", always(status(400, "no such parameter")), n=8),
+    ends("it is a teapot (418)", "check model, api_base and parameters of `judge`", always(status(418)), n=8),
     ends("every prompt is too long (413)", "longer than the model's window", always(status(413, "too large"))),
     ends("every prompt is longer than the window (400)", "longer than the model's window", lambda proxy: None, server={"window": 20}),
     ends("its policy refuses every prompt", "filtered: ", always(status(400, "content management policy", kind="content_policy_violation"))),

@@ -7,7 +7,8 @@
 
 A fault is one of the functions below: `refused hang delayed half reset status page garbled truncated empty oversized
 redirect circle wrong_length bad_gzip replaced only`. The first rule that matches a call is obeyed; a call without a
-rule is passed on. Each rule counts the calls of its own path that come after it was made. `proxy.heal()` forgets all rules.
+rule is passed on. Each rule counts the calls of its own path that come after it was made. `proxy.heal()` forgets all
+rules.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def unit_vectors(rows: object, count: int, dim: int | None, source: str) -> Vect
     """
     matrix = _as_matrix(rows, source)
     if len(matrix) != count:
-        raise EmbedderError(f"{source} gave {len(matrix)} vectors for {count} texts")
+        raise EmbedderError(f"{source} gave {len(matrix)} vectors for {count} texts", mend=NO_EMBEDDER)
     if dim is not None and matrix.shape[1] != dim:
         raise EmbedderError(
             f"{source} gives vectors of dimension {matrix.shape[1]}, but embedder.dim is {dim}",
@@ -99,16 +99,18 @@ def unit_vectors(rows: object, count: int, dim: int | None, source: str) -> Vect
     return unit
 
 
+NO_EMBEDDER = "check that embedder.api_base is the address of a server of embeddings in OpenAI's form"
 _BROKEN_MODEL = "look at the server's log; half precision or a truncated model file are the usual causes"
 
 
 def _as_matrix(rows: object, source: str) -> Vectors:
     if isinstance(rows, list) and len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
-        raise EmbedderError(f"{source} gave vectors of different dimensions in one reply")
+        raise EmbedderError(f"{source} gave vectors of different dimensions in one reply", mend=NO_EMBEDDER)
     try:
         matrix = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise EmbedderError(f"{source} gave something else than lists of numbers") from error
+        raise EmbedderError(f"{source} gave something else than lists of numbers", mend=NO_EMBEDDER) from error
     if matrix.ndim != 2:
-        raise EmbedderError(f"{source} gave {len(matrix) if matrix.ndim else 0} vectors that are not lists of numbers")
+        what = f"{len(matrix) if matrix.ndim else 0} vectors that are not lists of numbers"
+        raise EmbedderError(f"{source} gave {what}", mend=NO_EMBEDDER)
     return matrix

@@ -15,11 +15,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ragguard.adapters.embedders.base import TextsRefusedError
+from ragguard.adapters.embedders.base import NO_EMBEDDER, TextsRefusedError
 from ragguard.core.ports import Embedder, Vectors
-from ragguard.errors import EmbedderError
+from ragguard.errors import EmbedderDownError, EmbedderError
 
 Row = NDArray[np.float64]
+
+_MOST_AT_ONCE = 64
+DOWN_AFTER = 4
+"""So many requests in a row that all fail, each after its own retries, and the embedder counts as down."""
 
 
 class BatchingEmbedder:
@@ -73,6 +77,7 @@ class BatchingEmbedder:
 
         Raises:
             EmbedderError: The inner embedder's error, to every caller whose text was in the request.
+            EmbedderDownError: Request after request failed.
         """
         if not texts:
             return await self.inner.embed([])
@@ -80,8 +85,6 @@ class BatchingEmbedder:
         if desk is None:
             desk = self._desks[asyncio.get_running_loop()] = _Desk(self)
         rows = await desk.rows(list(dict.fromkeys(texts)))
-        if len({len(row) for row in rows.values()}) > 1:
-            raise EmbedderError("the embedder gave vectors of different dimensions in one run")
         return np.stack([rows[text] for text in texts])
 
 
@@ -94,6 +97,7 @@ class _Memo:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.dim: int | None = None
         self._rows: OrderedDict[str, Row] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -103,6 +107,14 @@ class _Memo:
             if row is not None:
                 self._rows.move_to_end(text)
             return row
+
+    def check(self, rows: Vectors) -> None:
+        """Another dimension than before is another model, whose vectors mean nothing beside the first one's."""
+        with self._lock:
+            self.dim = rows.shape[1] if self.dim is None else self.dim
+            if rows.shape[1] != self.dim:
+                told = f"the embedder gave vectors of dimension {rows.shape[1]} after some of {self.dim}"
+                raise EmbedderError(f"{told} in one run", mend="serve one model alone at embedder.api_base")
 
     def put(self, text: str, row: Row) -> None:
         with self._lock:
@@ -125,9 +137,15 @@ class _Desk:
         self._sent: dict[str, asyncio.Future[Row]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._requests: set[asyncio.Task[None]] = set()
+        # The inner embedder's own limit, here: what waits for its turn is not sent any more once the embedder is down.
+        self._turns = asyncio.Semaphore(int(getattr(owner.inner, "concurrency", _MOST_AT_ONCE)))
+        self._failures = 0
+        self._down: EmbedderDownError | None = None
 
     async def rows(self, texts: Sequence[str]) -> dict[str, Row]:
         """Returns one vector for each of some different texts."""
+        if self._down is not None:
+            raise EmbedderDownError(self._down.message, mend=self._down.mend)
         known = {text: row for text in texts if (row := self._memo.get(text)) is not None}
         futures = {text: self._future(text) for text in texts if text not in known}
         if futures:
@@ -171,7 +189,8 @@ class _Desk:
 
     async def _request(self, batch: dict[str, asyncio.Future[Row]]) -> None:
         try:
-            await self._settle(batch)
+            async with self._turns:
+                await self._settle(batch)
         finally:
             for text, future in batch.items():
                 self._sent.pop(text, None)
@@ -179,19 +198,35 @@ class _Desk:
                     future.set_exception(EmbedderError("the request for embeddings was cut off"))
 
     async def _settle(self, batch: dict[str, asyncio.Future[Row]]) -> None:
+        if self._down is not None:
+            _fail(batch, self._down)
+            return
         try:
             rows = await self._inner.embed(list(batch))
             if len(rows) != len(batch):
-                raise EmbedderError(f"the embedder gave {len(rows)} vectors for {len(batch)} texts")
+                what = f"the embedder gave {len(rows)} vectors for {len(batch)} texts"
+                raise EmbedderError(what, mend=NO_EMBEDDER)
+            self._memo.check(rows)
         except TextsRefusedError as error:
             await self._settle_halves(batch, error)
+        except EmbedderError as error:
+            _fail(batch, self._counted(error))
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait, not to this task
             _fail(batch, error)
         else:
+            self._failures = 0
             for (text, future), row in zip(batch.items(), rows, strict=True):
                 self._memo.put(text, row)
                 if not future.done():
                     future.set_result(row)
+
+    def _counted(self, error: EmbedderError) -> Exception:
+        self._failures += 1
+        if self._failures < DOWN_AFTER:
+            return error
+        told = f"{error.message}; so did the last {self._failures} requests, and no further one is sent"
+        self._down = EmbedderDownError(told, mend=f"{error.mend or NO_EMBEDDER}; what the judge has done is kept")
+        return self._down
 
     async def _settle_halves(self, batch: dict[str, asyncio.Future[Row]], error: TextsRefusedError) -> None:
         """One text that is refused must not fail the samples that happened to travel with it."""

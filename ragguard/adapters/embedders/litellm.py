@@ -18,7 +18,15 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random, wait_random_exponential
 
 from ragguard.adapters import litellm_clients
-from ragguard.adapters.embedders.base import EmbedderSettings, TextsRefusedError, batches, sendable, unit_vectors
+from ragguard.adapters.embedders.base import (
+    NO_EMBEDDER,
+    EmbedderSettings,
+    TextsRefusedError,
+    batches,
+    sendable,
+    unit_vectors,
+)
+from ragguard.adapters.redaction import foreign
 from ragguard.core.ports import Vectors
 from ragguard.errors import ConfigError, EmbedderError, RagguardError
 
@@ -26,10 +34,14 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 LONGEST_WAIT_S = 60.0
-_WRAPPING = re.compile(r"^litellm\.\w+: (?:\w+: )?(?:\w+Exception - )?")
+_WRAPPING = re.compile(
+    r"^litellm\.\w+: (?:\w+: )?(?:\w+(?:Exception|Error) - )?"
+    r"|[\s:.,]*Traceback \(most recent call last\).*| Error_str: .*"
+)
 _NO_KEY = "none-needed"
 _REFUSED = frozenset({400, 413, 422})
 _MENDS: Mapping[int, str] = {
+    402: "check the account's plan and credit at the provider",
     408: "raise embedder.timeout, or lower embedder.batch_size",
     429: "lower embedder.concurrency, or raise embedder.attempts",
     401: "set the key of the provider that embedder.model names (such as OPENAI_API_KEY for openai/…)",
@@ -196,7 +208,7 @@ class LiteLLMEmbedder(EmbedderSettings):
 
     def _told(self, error: Exception) -> EmbedderError:
         status = getattr(error, "status_code", None)
-        said = _WRAPPING.sub("", " ".join(str(error).split()))[:300] or type(error).__name__
+        said = foreign(_WRAPPING.sub("", " ".join(str(error).split())))[:300] or type(error).__name__
         if status in _REFUSED:
             return TextsRefusedError(
                 f"{self._source} refuses the request: {said}",
@@ -226,9 +238,10 @@ def in_order(data: Sequence[Any], source: str) -> list[Any]:
         items = [item if isinstance(item, Mapping) else item.model_dump() for item in data]
         by_index = {item.get("index", place): item.get("embedding") for place, item in enumerate(items)}
     except (AttributeError, TypeError) as error:
-        raise EmbedderError(f"{source} does not reply with embeddings in OpenAI's form") from error
+        raise EmbedderError(f"{source} does not reply with embeddings in OpenAI's form", mend=NO_EMBEDDER) from error
     if by_index.keys() != set(range(len(items))):
-        raise EmbedderError(f"{source} gave vectors whose index does not say which text they belong to")
+        what = "gave vectors whose index does not say which text they belong to"
+        raise EmbedderError(f"{source} {what}", mend=NO_EMBEDDER)
     return [by_index[place] for place in range(len(items))]
 
 

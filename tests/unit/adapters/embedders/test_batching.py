@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragguard.adapters.embedders import BatchingEmbedder, LiteLLMEmbedder, TextsRefusedError
 from ragguard.core.ports import Embedder, Vectors
-from ragguard.errors import EmbedderError
+from ragguard.errors import EmbedderDownError, EmbedderError
 from tests.parts.embedding_server import EmbeddingServer, embedding_server, vector_of
 
 
@@ -167,12 +167,40 @@ def test_too_few_vectors_are_an_error() -> None:
         asyncio.run(BatchingEmbedder(inner).embed(["a", "b"]))
 
 
+def test_an_embedder_that_is_down_is_not_asked_for_every_text_of_a_large_run() -> None:
+    inner = CountingEmbedder()
+    inner.short = 1
+    batching = BatchingEmbedder(inner, batch_size=2)
+
+    async def story() -> list[object]:
+        calls = [await asyncio.gather(batching.embed([f"a{n}", f"b{n}"]), return_exceptions=True) for n in range(20)]
+        return [one for call in calls for one in call]
+
+    results = asyncio.run(story())
+    assert [type(result) for result in results] == [EmbedderError] * 3 + [EmbedderDownError] * 17
+    assert len(inner.requests) == 4
+    assert "no further one is sent" in str(results[-1])
+
+
+def test_failures_with_successes_between_them_are_no_outage() -> None:
+    inner = CountingEmbedder()
+    batching = BatchingEmbedder(inner, batch_size=2)
+
+    async def story() -> None:
+        for number in range(12):
+            inner.short = int(number % 3 != 0)
+            await asyncio.gather(batching.embed([f"a{number}", f"b{number}"]), return_exceptions=True)
+
+    asyncio.run(story())
+    assert len(inner.requests) == 12
+
+
 def test_vectors_of_two_dimensions_in_one_run_are_an_error() -> None:
     inner = CountingEmbedder(dim=4)
     batching = BatchingEmbedder(inner)
     asyncio.run(batching.embed(["a"]))
     inner.dim = 5
-    with pytest.raises(EmbedderError, match="different dimensions in one run"):
+    with pytest.raises(EmbedderError, match="dimension 5 after some of 4 in one run"):
         asyncio.run(batching.embed(["a", "b"]))
 
 
