@@ -1,4 +1,4 @@
-"""Foreign text made safe to store, and to print where a terminal or a CI runner reads along."""
+"""Foreign text made safe to store; what makes it safe to print stands in `printable`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from ragguard.core.printable import harmless, one_line
+
+__all__ = ["Text", "harmless", "is_blank", "one_line", "without_lone_surrogates"]
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "�"
-_COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
-_ZERO_WIDTH = "\u200b"
 
 
 def without_lone_surrogates(value: object) -> object:
@@ -26,14 +28,3 @@ Text = Annotated[str, BeforeValidator(without_lone_surrogates)]
 def is_blank(text: str) -> bool:
     """Whether there is nothing to see in a text: white space, control, format and tag characters alone."""
     return all(char.isspace() or unicodedata.category(char) in {"Cc", "Cf"} for char in text)
-
-
-def harmless(text: str) -> str:
-    """Takes terminal escapes and workflow commands out of foreign text; line ends and tabs stay."""
-    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf"})
-    return _COMMAND.sub(lambda match: f"{match.group()[:-1]}{_ZERO_WIDTH}{match.group()[-1]}", kept)
-
-
-def one_line(text: str) -> str:
-    """Collapses all white space, line ends of every kind included, to single spaces."""
-    return " ".join(text.split())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from ragguard.core.text import harmless, one_line
+from ragguard.core.printable import harmless, one_line
 
 if TYPE_CHECKING:
     from ragguard.core.report import Report
