@@ -33,6 +33,11 @@ def estimate_run(config: Config, environment: Mapping[str, str], folder: Path) -
             "inconclusive (exit code 3), and only the minima can fail"
         )
     target = build_target(config, golden, environment)
+    if not isinstance(target, RecordedTarget):
+        target.check()
+        yield f"target: {target.type}, not asked yet"
+        for name in sorted(target.environment_names - environment.keys()):
+            yield f"missing: the environment variable {name} is not set"
     answers = _recorded(target, golden.chosen) if isinstance(target, RecordedTarget) else {}
     judge = build_judge(config, folder, use_cache=False)
     bench = build_bench(config, judge.judge, OfflineEmbedder())

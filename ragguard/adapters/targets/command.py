@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from ragguard.adapters.targets.conversation import Conversation
 from ragguard.adapters.targets.flow import Outcome, unless_down
+from ragguard.adapters.targets.presence import require_program
 from ragguard.adapters.targets.processes import ChildGroup
 from ragguard.adapters.targets.settings import EnvironmentName, TargetSettings
 from ragguard.adapters.targets.wording import Redactor, excerpt
@@ -64,6 +65,15 @@ class CommandTarget(TargetSettings):
     def _visible_names(self) -> frozenset[str]:
         return self.environment_names | {"PATH"}
 
+    def check(self) -> None:
+        """Looks for the program; nothing is started."""
+        require_program(self.command[0], self.env.get("PATH", self._path))
+
+    @property
+    def _path(self) -> str:
+        path = self._environment.get("PATH")
+        return path.get_secret_value() if path else os.defpath
+
     async def answer_all(self, samples: Sequence[Sample]) -> AsyncIterator[Answered]:
         """Runs the command; yields answers as they come.
 
@@ -72,8 +82,7 @@ class CommandTarget(TargetSettings):
             UserInputError: The command cannot be started, or a variable to pass on is not set.
         """
         passed = {name: self._value_of(name) for name in self.pass_env}
-        path = self._environment.get("PATH")
-        environment = {"PATH": path.get_secret_value() if path else os.defpath, **passed, **self.env}
+        environment = {"PATH": self._path, **passed, **self.env}
         outcomes = self._outcomes(samples, environment, Redactor(passed.values()))
         name = f"the command `{excerpt(' '.join(self.command), 80)}`"
         async with aclosing(unless_down(outcomes, len(samples), name)) as answers:

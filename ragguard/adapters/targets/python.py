@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field
 from ragguard.adapters.targets import replies
 from ragguard.adapters.targets.calls import UserFunction, find_function, in_thread
 from ragguard.adapters.targets.flow import Outcome, ask_each
+from ragguard.adapters.targets.presence import require_function
 from ragguard.adapters.targets.settings import TargetSettings
 from ragguard.adapters.targets.wording import said
 from ragguard.core.ports import Answered
@@ -47,6 +48,10 @@ class PythonTarget(TargetSettings):
     folder: Path = Path()
     concurrency: int = Field(default=8, ge=1, le=256)
     timeout: float = Field(default=120, gt=0, le=3600)
+
+    def check(self) -> None:
+        """Looks for the function in the module's source; nothing is imported."""
+        require_function(self.callable, self.folder)
 
     async def answer_all(self, samples: Sequence[Sample]) -> AsyncIterator[Answered]:
         """Calls the function for every sample; yields answers as they come.

@@ -38,6 +38,13 @@ class TargetSettings(BaseModel):
         copy._environment = {name: SecretStr(environment[name]) for name in sorted(known)}  # noqa: SLF001 - our own
         return copy
 
+    def check(self) -> None:
+        """Finds out, without running anything, whether the app can be asked at all, as far as that can be known.
+
+        Raises:
+            UserInputError: It cannot.
+        """
+
     def _visible_names(self) -> frozenset[str]:
         return self.environment_names
 
