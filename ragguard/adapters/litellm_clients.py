@@ -13,12 +13,36 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
+_SLOW_S = 1.0
+_listener: list[Callable[[str], None]] = []
 _users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+
+
+def tell_when_slow(say: Callable[[str], None] | None) -> None:
+    """Has one line said while LiteLLM's import takes longer than a second, so that nobody takes it for hanging.
+
+    Args:
+        say: Takes the line; None: nobody is told.
+    """
+    _listener[:] = [] if say is None else [say]
+
+
+@contextlib.contextmanager
+def told_when_slow(after_s: float = _SLOW_S) -> Iterator[None]:
+    """Tells, once, while what is done in it takes longer than so many seconds; see `tell_when_slow`."""
+    timer = threading.Timer(after_s, lambda: [say("loading LiteLLM …") for say in _listener])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @cache
@@ -28,7 +52,7 @@ def litellm_module() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     # Left to itself it reads a `.env` above its own folder: where that is the checkout, a change could send keys away.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-    with _without_collections():
+    with told_when_slow(), _without_collections():
         import litellm
     litellm.telemetry = False
     litellm.suppress_debug_info = True

@@ -123,6 +123,7 @@ class Job:
         Raises:
             RagguardError: Nothing can be said.
         """
+        from ragguard.adapters.litellm_clients import tell_when_slow
         from ragguard.app.pipeline import RunRequest, run_pipeline
         from ragguard.app.progress import Lines
         from ragguard.entrypoints.commands.run import tell, until_done
@@ -133,6 +134,8 @@ class Job:
             if self.options.get("dry_run"):
                 tell_estimate(policy.config)
                 return 0
+            progress = Lines(sys.stderr, clean=cleaner(self.environment))
+            tell_when_slow(progress.say)
             request = RunRequest(
                 config=policy.config,
                 context=with_times(self.context, self.repository).run,
@@ -144,7 +147,7 @@ class Job:
                 baseline_run_id=self.inputs.baseline,
                 use_cache=not self.options.get("no_cache", False),
                 notices=(*self._notices(), *policy.notices),
-                progress=Lines(sys.stderr, clean=cleaner(self.environment)),
+                progress=progress,
             )
             report = asyncio.run(until_done(run_pipeline(request)))
         except OutsideWorldError as error:

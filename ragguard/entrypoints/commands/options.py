@@ -62,13 +62,16 @@ def load_config(config_path: str | None, options: Mapping[str, object]) -> Confi
 
 def progress_for(*, quiet: bool) -> Progress:
     """A bar on a terminal, lines elsewhere, nothing when quiet."""
+    from ragguard.adapters.litellm_clients import tell_when_slow
     from ragguard.app.progress import Bar, Lines, Silent
 
     if quiet:
         return Silent()
     clean = cleaner(os.environ)
     on_terminal = sys.stderr.isatty() and not os.environ.get("CI")
-    return Bar(sys.stderr, clean) if on_terminal else Lines(sys.stderr, clean=clean)
+    progress = Bar(sys.stderr, clean) if on_terminal else Lines(sys.stderr, clean=clean)
+    tell_when_slow(progress.say)
+    return progress
 
 
 def colors_wanted() -> bool:

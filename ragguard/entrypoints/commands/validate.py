@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,9 @@ def tell_estimate(config: Config) -> None:
     Raises:
         UserInputError: The data set or the answers are wrong.
     """
+    from ragguard.adapters.litellm_clients import tell_when_slow
     from ragguard.app.estimates import estimate_run
 
+    tell_when_slow(lambda line: say(line, sys.stderr))
     for line in estimate_run(config, os.environ, Path.cwd()):
         say(line)

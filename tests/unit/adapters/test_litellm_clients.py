@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Event
 from typing import Any
 
 from ragguard.adapters.embedders.litellm import LiteLLMEmbedder
 from ragguard.adapters.judges.litellm import LiteLLMJudge
+from ragguard.adapters.litellm_clients import tell_when_slow, told_when_slow
 from ragguard.core.tasks import claims_task
 from tests.fakes.judge_samples import sample
 from tests.parts.embedding_server import embedding_server
 from tests.parts.judge_server import JudgeServer, judge_server
+
+
+def test_a_slow_import_is_told_once_and_a_quick_one_is_not() -> None:
+    told: list[str] = []
+    heard = Event()
+    tell_when_slow(lambda line: (told.append(line), heard.set()))
+    try:
+        with told_when_slow(after_s=0.0):
+            assert heard.wait(30)
+        with told_when_slow(after_s=600.0):
+            pass
+        assert told == ["loading LiteLLM …"]
+        tell_when_slow(None)
+        with told_when_slow(after_s=0.0):
+            pass
+        assert len(told) == 1
+    finally:
+        tell_when_slow(None)
+
 
 TASK = claims_task(sample(12), ["Học phí là 5."], sample(12).contexts or ())
 
