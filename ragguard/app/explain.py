@@ -73,9 +73,13 @@ def _sample_lines(head: RunHead, after: SampleResult, before: list[SampleResult]
 def _metric_lines(score: Score, before: list[Score]) -> Iterator[str]:
     was = f" (before {_value(before[0])})" if before else ""
     yield f"{score.metric}: {_value(score)}{was}{f' - {one_line(score.reason)}' if score.reason else ''}"
-    if before:
-        yield from (f"    before {line}" for line in _claim_lines(before[0].details))
-    yield from (f"    {line}" for line in _claim_lines(score.details))
+    was_said = list(_claim_lines(before[0].details)) if before else []
+    is_said = list(_claim_lines(score.details))
+    if was_said != is_said:
+        yield from (f"    before {line}" for line in was_said)
+    yield from (f"    {line}" for line in is_said)
+    if was_said and was_said == is_said:
+        yield "    (the same before)"
 
 
 def _claim_lines(details: Mapping[str, object]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Iterator
+from datetime import date
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -76,8 +77,19 @@ def _sentence(kind: str, message: str, given: object) -> str:
         return "is missing"
     if kind in {"value_error", "assertion_error"}:
         return message.partition(", ")[2]
+    if kind == "string_type" and (read_as := _yaml_kind(given)):
+        return f"YAML reads this as {read_as}, and a text is meant: put it into quotes"
     shown = f" (got {_shown(given)})" if isinstance(given, str | int | float | bool) or given is None else ""
     return f"{message[:1].lower()}{message[1:]}{shown}"
+
+
+def _yaml_kind(value: object) -> str | None:
+    """What YAML makes of a plain word that looks like something else than text."""
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a date" if isinstance(value, date) else None
 
 
 def _shown(value: object) -> str:

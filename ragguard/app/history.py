@@ -13,6 +13,7 @@ from ragguard.core.runs import Event, MetricSummary, RunHead
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _NEWEST = 3
+_LEAST_SPAN = 0.1
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,18 @@ def _theil_sen(values: Sequence[float]) -> float:
     return float(np.median((points[j] - points[i]) / (j - i)))
 
 
-def sparkline(values: Sequence[float | None]) -> str:
-    """A line of blocks for a terminal; a blank where a value is unknown."""
+def sparkline(values: Sequence[float | None], least_span: float = _LEAST_SPAN) -> str:
+    """A line of blocks for a terminal; a blank where a value is unknown.
+
+    Args:
+        values: Oldest first.
+        least_span: What the blocks span at least, down from the highest value, so that noise looks level.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return " " * len(values)
-    low, high = min(known), max(known)
+    high = max(known)
+    low = min(*known, high - least_span) if least_span else min(known)
     width = high - low or 1.0
     top = len(_SPARKS) - 1
     return "".join(" " if value is None else _SPARKS[round((value - low) / width * top)] for value in values)
@@ -136,24 +143,33 @@ def history_lines(history: History) -> Iterator[str]:
         return
     metrics = history.metrics
     yield "  ".join(
-        [f"{'run':<26}", f"{'time':<16}", f"{'outcome':<14}", *(f"{name:>{max(8, len(name))}}" for name in metrics)]
+        [f"{'run':<27}", f"{'time':<16}", f"{'outcome':<14}", *(f"{name:>{max(8, len(name))}}" for name in metrics)]
     )
     for head in history.heads:
         cells = [_cell(head, name).rjust(max(8, len(name))) for name in metrics]
-        mark = "*" if head.run_id in history.accepted else " "
-        mark = "p" if head.run_id == history.pinned else mark
+        mark = ("*" if head.run_id in history.accepted else " ") + ("p" if head.run_id == history.pinned else " ")
         time = f"{head.ordering_time:%Y-%m-%d %H:%M}"
         yield "  ".join([f"{mark}{head.run_id:<25}", f"{time:<16}", f"{head.outcome:<14}", *cells])
     yield ""
     for name in metrics:
-        values = [_mean(head, name) for head in history.heads]
-        yield f"{name}: {sparkline(values)}"
-    yield "* accepted as a baseline, p pinned"
+        yield _plot(name, history.heads)
+    yield "  (each on its own scale, as told; one of fractions spans at least 0.1)"
+    yield "* accepted: may be compared with. p pinned: every run is compared with it as well."
+    yield "Of accepted runs that share more than half of their answers only the newest is compared with."
     for decline in history.declines:
         yield (
             f"slow decline: {decline.metric} went from {decline.before:.3f} (run {decline.since}) "
             f"to {decline.now:.3f}, {decline.slope:+.4f} a run"
         )
+
+
+def _plot(name: str, heads: Sequence[RunHead]) -> str:
+    """A metric's line, and what its blocks stand for."""
+    values = [_mean(head, name) for head in heads]
+    known = [value for value in values if value is not None]
+    fraction = next((head.metrics[name].unit for head in heads if name in head.metrics), "fraction") == "fraction"
+    line = sparkline(values, _LEAST_SPAN if fraction else 0.0)
+    return f"{name}: {line}  {min(known):.3f} to {max(known):.3f}" if known else f"{name}: {line}"
 
 
 def _cell(head: RunHead, metric: str) -> str:

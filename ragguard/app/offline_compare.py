@@ -19,6 +19,11 @@ from ragguard.core.selection import selects
 from ragguard.core.work import CANDIDATE
 from ragguard.errors import RunFileError
 
+_FIRST_LOOKS = (
+    "Compared by the first looks alone: the candidate's run had judged some samples again, beside the baseline it had "
+    "then, and what it saw does not count here."
+)
+
 
 @dataclass(frozen=True)
 class SavedRun:
@@ -67,6 +72,7 @@ def compare_saved(base: SavedRun, candidate: SavedRun, policy: GatePolicy, *, pu
             mend="compare two runs of the same data set; ids must be the same",
         )
     ledger = _ledger(results, candidate.head, Baseline((baseline,)))
+    looked = candidate.head.comparison.looks
     evidence = ledger.evidence()
     decision = step(evidence, policy)
     if not isinstance(decision, Decision):
@@ -77,17 +83,16 @@ def compare_saved(base: SavedRun, candidate: SavedRun, policy: GatePolicy, *, pu
             "metrics": summaries(decision, candidate.head.metrics, policy),
             "outcome": decision.outcome,
             "reasons": decision.reasons,
+            "notices": (*candidate.head.notices, *((_FIRST_LOOKS,) if looked else ())),
             "notes": decision.notes,
             "comparison": compare(ledger, evidence, decision, (), {}),
             "baseline_run_ids": (base.head.run_id,),
             "coverage": coverage(decision),
+            "pinned": None,
+            "exit_code": int(code := decision.exit_code(policy, pull_request=pull_request)),
         }
     )
-    return Report.of(
-        head,
-        lambda: _both(base, candidate),
-        exit_code=decision.exit_code(policy, pull_request=pull_request),
-    )
+    return Report.of(head, lambda: _both(base, candidate), exit_code=code)
 
 
 def _both(base: SavedRun, candidate: SavedRun) -> Iterator[SampleResult]:

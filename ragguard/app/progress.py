@@ -105,14 +105,14 @@ class Lines:
         self._clean = clean
         self._clock = clock
         self._phase = ""
-        self._total = self._done = 0
+        self._total = self._done = self._told = 0
         self._started = self._last = 0.0
         self._usage: Callable[[], Usage] | None = None
 
     def start(self, phase: str, total: int) -> None:
         """Notes when the phase began."""
         self.stop()
-        self._phase, self._total, self._done = phase, total, 0
+        self._phase, self._total, self._done, self._told = phase, total, 0, -1
         self._started = self._last = self._clock()
 
     def advance(self, usage: Callable[[], Usage] | None = None) -> None:
@@ -127,13 +127,13 @@ class Lines:
         print(self._clean(message), file=self._stream, flush=True)
 
     def stop(self) -> None:
-        """Writes the phase's last line."""
-        if self._phase:
+        """Writes the phase's last line, unless it stands there already."""
+        if self._phase and self._told != self._done:
             self._line()
-            self._phase = ""
+        self._phase = ""
 
     def _line(self) -> None:
-        self._last = self._clock()
+        self._last, self._told = self._clock(), self._done
         seconds = self._last - self._started
         rate = self._done / seconds if seconds > 0 else 0.0
         left = f", {(self._total - self._done) / rate:.0f} s left" if rate and self._done < self._total else ""

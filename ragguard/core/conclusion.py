@@ -145,7 +145,7 @@ def notes(metrics: Mapping[str, MetricDecision], policy: GatePolicy, *, any_stag
     bare = [name for name, metric in metrics.items() if metric.slo is not None and metric.slo.sigma is None]
     if bare:
         found.append(
-            f"SLO of {', '.join(bare)}: compared without a noise band, which needs two baseline runs with "
-            "independently generated answers"
+            f"SLO of {', '.join(bare)}: compared without a noise band, which needs two baseline runs whose "
+            "answers the app generated anew"
         )
     return tuple(found)

@@ -85,6 +85,11 @@ def inconclusive(evidence: MetricEvidence, measured: Measurement, tolerance: flo
 
 
 MIN_SAMPLES = 20
+_MEASURED = {
+    "latency": "http and python targets are timed; a command target, or recorded answers, must bring `latency_s` "
+    "in each row",
+    "cost": "ragguard cannot see what the app pays; it must bring `cost_usd` with each answer",
+}
 
 
 def look_again(evidence: MetricEvidence, measured: Measurement, tolerance: float, n_differ: int) -> str:
@@ -93,6 +98,17 @@ def look_again(evidence: MetricEvidence, measured: Measurement, tolerance: float
         f"{change(evidence.metric, measured.drop or 0.0, evidence.direction)} at look {measured.look}, more than half "
         f"the tolerance of {points(tolerance)}: {differing(n_differ, now=True)} judged again on both "
         "sides"
+    )
+
+
+def not_applicable(evidence: MetricEvidence) -> str:
+    """A metric that no sample could be scored in, and what would make it applicable."""
+    of, samples = evidence.metric.partition("@")[0], counted(evidence.n_selected, "sample")
+    if evidence.aggregate != "mean" and of in _MEASURED:
+        return f"{evidence.metric}: no answer of {samples} came with its {of}: {_MEASURED[of]}"
+    return (
+        f"{evidence.metric}: not applicable to any of {samples}, which lack the fields it needs; add them to the data "
+        "set or take the metric out of the config"
     )
 
 

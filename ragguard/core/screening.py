@@ -55,8 +55,7 @@ def _nothing_to_judge(evidence: MetricEvidence, policy: GatePolicy, *, others_ap
         harmless = others_apply and name not in policy.slo_minima and evidence.n_baseline_ids == 0
         return Screened(
             "warned" if harmless else "error",
-            f"{name}: not applicable to any of {reasons.counted(evidence.n_selected, 'sample')}, which lack the "
-            "fields it needs; add them to the data set or take the metric out of the config",
+            reasons.not_applicable(evidence),
             None if harmless else "input",
         )
     if name in policy.slo_minima and (evidence.direction == "lower" or evidence.aggregate != "mean"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ragguard.adapters.renderers import FORMATS
 from tests.end_to_end.conftest import Command
 
 
@@ -107,6 +108,44 @@ def test_validate_names_a_missing_key_and_an_unknown_price(
     assert "OPENAI_API_KEY is not set" in said.out
 
 
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("{type: python, callable: 'their_app_x:answer'}", "there is no module `their_app_x`"),
+        ("{type: command, command: [no-such-program-x]}", "`no-such-program-x` is not found"),
+    ],
+)
+def test_validate_finds_out_that_the_app_is_not_there(ragguard: Command, folder: Path, target: str, says: str) -> None:
+    config = folder / "ragguard.yaml"
+    text = config.read_text(encoding="utf-8").replace("golden.jsonl}", f"golden.jsonl, target: {target}}}")
+    config.write_text(text, encoding="utf-8")
+    said = ragguard("validate")
+    assert (said.code, says in said.err) == (2, True)
+    assert ragguard("validate", "--config-only").code == 0
+
+
+def test_validate_names_what_the_app_needs_and_does_not_run_it(ragguard: Command, folder: Path) -> None:
+    config = folder / "ragguard.yaml"
+    target = "{type: command, command: [touch, ran], pass_env: [THEIR_KEY_X]}"
+    text = config.read_text(encoding="utf-8").replace("golden.jsonl}", f"golden.jsonl, target: {target}}}")
+    config.write_text(text, encoding="utf-8")
+    said = ragguard("validate")
+    assert said.code == 0
+    assert "target: command, not asked yet" in said.out
+    assert "missing: the environment variable THEIR_KEY_X is not set" in said.out
+    assert not (folder / "ran").exists()
+
+
+def test_a_latency_that_nobody_measured_says_who_must_bring_it(ragguard: Command, folder: Path) -> None:
+    config = folder / "ragguard.yaml"
+    text = config.read_text(encoding="utf-8").replace("context_relevance]", "context_relevance, latency, cost]")
+    config.write_text(text, encoding="utf-8")
+    said = ragguard("run", "--answers", "good.jsonl")
+    assert "no answer of 30 samples came with its latency: http and python targets are timed" in said.out
+    assert "no answer of 30 samples came with its cost" in said.out
+    assert "! WARNED" in said.out
+
+
 def test_compare_judges_two_saved_runs_offline(ragguard: Command, folder: Path) -> None:
     ragguard("run", "--answers", "good.jsonl", "--output", "good", "--sink", "store-1")
     ragguard("run", "--answers", "bad.jsonl", "--output", "bad", "--sink", "store-2")
@@ -114,6 +153,9 @@ def test_compare_judges_two_saved_runs_offline(ragguard: Command, folder: Path) 
     assert worse.code == 1
     assert "s000" in worse.out
     assert (folder / "cmp" / "report.md").is_file()
+    assert "first looks alone" not in worse.out
+    ragguard("run", "--answers", "bad.jsonl", "--output", "looked", "--sink", "store-1")
+    assert "Compared by the first looks alone" in ragguard("compare", "good/run.json", "looked/run.json").out
     assert ragguard("compare", "good/run.json", "good/run.json").code == 0
     assert ragguard("compare", "good/run.json", "bad/run.json", "--tolerance", "0.5").code == 0
 
@@ -124,6 +166,11 @@ def test_report_renders_a_saved_run_again(ragguard: Command, folder: Path, forma
     said = ragguard("report", "good/run.json", "--format", format_, "--output", f"again.{format_}")
     assert said.code == 0
     assert "faithfulness" in (folder / f"again.{format_}").read_text(encoding="utf-8")
+
+
+def test_help_of_report_names_every_format(ragguard: Command) -> None:
+    said = ragguard("report", "--help").out.replace("\n", " ")
+    assert all(f"{name}" in said for name in FORMATS)
 
 
 def test_report_suggests_the_format_that_is_meant(ragguard: Command) -> None:
@@ -202,7 +249,7 @@ def test_history_as_table_json_and_page(ragguard: Command, folder: Path) -> None
     runs = ragguard("history", "--json").json["runs"]
     assert isinstance(runs, list)
     assert [run["accepted"] for run in runs] == [True, False]
-    ragguard("history", "--html", "history.html")
+    assert "wrote history.html" in ragguard("history", "--html", "history.html").err
     page = (folder / "history.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert "http://" not in page.replace("http://www.w3.org", "")

@@ -19,7 +19,8 @@ from ragguard.entrypoints.console import Paint, verdict_lines
 def compare(base: str, candidate: str, tolerance: float | None, output: str | None, *, pull_request: bool) -> int:
     """Compare two saved runs (their run.json, with samples.jsonl beside it), offline.
 
-    Nothing is judged again, so one look decides; the report says what that cannot guard against.
+    Nothing is judged again: the first looks decide, and later looks that the runs have stored are left out, since
+    they were made beside another baseline. The report says what one look cannot guard against.
     """
     from ragguard.adapters.renderers import render_files
     from ragguard.adapters.runfiles import read_run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -32,6 +33,7 @@ def history(
     found = read_history(store, config.suite, branch=branch, limit=limit, pinned=pinned)
     if html is not None:
         Path(html).write_text(history_page(found.suite, found.heads, found.accepted), encoding="utf-8")
+        say(f"wrote {html}", sys.stderr)
     if as_json:
         click.echo(json_text(history_json(found), indent=2))
         return 0

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 
+KNOWN = "markdown, json, html, junit, csv, parquet, summary"
+"""The formats; the renderers themselves take too long to load for `--help`."""
+
 
 @click.command()
 @click.argument("run_json", metavar="RUN.json")
-@click.option("--format", "format_", default="markdown", show_default=True, help="markdown, json, html, junit …")
+@click.option("--format", "format_", default="markdown", show_default=True, metavar="NAME", help=f"One of {KNOWN}.")
 @click.option("--output", metavar="FILE", help="Write there instead of on standard output.")
 @click.option("--templates", metavar="DIR", help="Templates that win over the ones of ragguard.")
 def report(run_json: str, format_: str, output: str | None, templates: str | None) -> int:

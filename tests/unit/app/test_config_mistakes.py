@@ -15,7 +15,10 @@ MISTAKES = {
     "no data set": ("judge: {model: offline}\n", "c.yaml:1: pipeline: is missing"),
     "empty pipeline": ("pipeline: {}\n", "c.yaml:1: pipeline.dataset: is missing"),
     "blank data set": ("pipeline: {dataset: ''}\n", "pipeline.dataset: string should have at least 1 character"),
-    "data set is a number": ("pipeline: {dataset: 5}\n", "pipeline.dataset: input should be a valid string (got 5)"),
+    "data set is a number": (
+        "pipeline: {dataset: 5}\n",
+        "pipeline.dataset: YAML reads this as a number, and a text is meant: put it into quotes",
+    ),
     "misspelt section": (GOOD + "reprting: {}\n", "c.yaml:5: reprting: unknown field; did you mean `reporting`?"),
     "misspelt field": (GOOD + "  temprature: 0\n", "c.yaml:5: judge.temprature: unknown field"),
     "misspelt pipeline field": (
@@ -26,6 +29,12 @@ MISTAKES = {
         "pipeline: {dataset: a, sample_budget: 0}\n",
         "pipeline.sample_budget: input should be greater than or equal to 1 (got 0)",
     ),
+    "suite is a date": (
+        GOOD + "suite: 2001-01-01\n",
+        "c.yaml:5: suite: YAML reads this as a date, and a text is meant",
+    ),
+    "suite is a number": (GOOD + "suite: 2001\n", "c.yaml:5: suite: YAML reads this as a number, and a text is meant"),
+    "suite is a word for true": (GOOD + "suite: yes\n", "suite: YAML reads this as true or false, and a text is meant"),
     "a vote of one": (
         "pipeline: {dataset: a}\njudge: {model: openai/x}\nvote: majority\n",
         "c.yaml:3: vote: one judge that is asked once has nothing to vote on",

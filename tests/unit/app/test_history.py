@@ -42,11 +42,31 @@ def test_the_pinned_run_is_what_declines_are_held_against() -> None:
 def test_an_unknown_mean_is_a_blank_and_never_a_zero() -> None:
     assert sparkline([0.1, None, 0.9]) == "▁ █"
     assert sparkline([None, None]) == "  "
-    assert sparkline([0.5, 0.5]) == "▁▁"
+    assert sparkline([0.5, 0.5]) == "██"
     history = History("s", (run(0, None), run(1, 0.9)), frozenset({"r1"}), None, ())
     lines = list(history_lines(history))
-    assert any(line.startswith(" r0") and line.endswith("-") for line in lines)
+    assert any(line.startswith("  r0") and line.endswith("-") for line in lines)
     assert history_json(history)["runs"][0]["metrics"]["faithfulness"]["mean"] is None  # type: ignore[index]
+
+
+def test_noise_looks_level_and_a_real_drop_does_not() -> None:
+    assert sparkline([0.93, 0.925, 0.93]) == "███"
+    assert sparkline([0.93, 0.80, 0.93]) == "█▁█"
+    assert sparkline([120.0, 140.0], 0.0) == "▁█"
+
+
+def test_lines_tell_both_marks_each_scale_and_what_the_marks_mean() -> None:
+    slow = MetricSummary(outcome="passed", unit="s", direction="lower", aggregate="p95", mean=2.0)
+    runs = [run(n, mean) for n, mean in enumerate((0.9, 0.7, None))]
+    runs[0] = runs[0].model_copy(update={"metrics": {**runs[0].metrics, "latency@p95": slow}})
+    lines = list(history_lines(History("s", tuple(runs), frozenset({"r0"}), "r0", ())))
+    assert lines[1].startswith("*pr0 ")
+    assert lines[2].startswith("  r1 ")
+    assert "faithfulness: █▁   0.700 to 0.900" in lines
+    assert "latency@p95: ▁    2.000 to 2.000" in lines
+    text = "\n".join(lines)
+    assert "p pinned: every run is compared with it as well" in text
+    assert "share more than half of their answers" in text
 
 
 def test_the_band_is_laid_around_the_mean() -> None:

@@ -25,6 +25,21 @@ def test_a_line_comes_every_ten_seconds_and_at_the_end() -> None:
     assert written[-1].startswith("evaluate: 100/100 in 30 s; ")
 
 
+def test_a_last_line_is_not_said_twice() -> None:
+    now = [0.0]
+    out = io.StringIO()
+    lines = Lines(out, clock=lambda: now[0])
+    for phase, seconds in (("answer", 12.0), ("evaluate", 1.0)):
+        lines.start(phase, 1)
+        now[0] += seconds
+        lines.advance()
+        lines.stop()
+        lines.stop()
+    lines.start("look 2", 0)
+    lines.stop()
+    assert out.getvalue().splitlines() == ["answer: 1/1 in 12 s", "evaluate: 1/1 in 1 s", "look 2: 0/0 in 0 s"]
+
+
 def test_a_bar_is_drawn_and_taken_away() -> None:
     out = io.StringIO()
     bar = Bar(out)
