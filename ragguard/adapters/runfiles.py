@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from pydantic import ValidationError
@@ -25,7 +28,7 @@ from ragguard.core.runs import SCHEMA_VERSION, RunHead, SamplesFile
 from ragguard.core.samples import Record
 from ragguard.core.scores import SampleResult
 from ragguard.core.text import without_lone_surrogates
-from ragguard.errors import DatasetError, ObjectError, RunFileError
+from ragguard.errors import DatasetError, ObjectError, RunFileError, UserInputError
 
 HEAD_NAME = "run.json"
 SAMPLES_NAME = "samples.jsonl"
@@ -130,7 +133,8 @@ class SamplesWriter:
         self._count = 0
         with _writing(self._path):
             folder.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = self._draft.open("wb")
+            self._draft.unlink(missing_ok=True)  # a link in its place would be written through
+            self._file: BinaryIO = self._draft.open("xb")
 
     def write(self, result: SampleResult) -> None:
         """Appends a result.
@@ -159,7 +163,8 @@ class SamplesWriter:
 
     def close(self) -> None:
         """Closes the file, as a draft if it was not finished."""
-        self._file.close()
+        with suppress(OSError):  # what could not be written has been told
+            self._file.close()
 
 
 class RunFolder:
@@ -168,6 +173,38 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._samples: SamplesFile | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Makes the folder and keeps other runs from writing there, as long as the process lives at most.
+
+        Raises:
+            ObjectError: Nothing can be written there; nothing was spent yet.
+            UserInputError: Another run is writing there.
+        """
+        self._require_writable()
+        with _writing(self._path):
+            folder = os.open(self._path, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some shares know no locks
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise UserInputError(
+                        f"{self._path}: another run is writing there", mend="give each run an --output of its own"
+                    ) from None
+            yield
+        finally:
+            os.close(folder)
+
+    def _require_writable(self) -> None:
+        for name in (HEAD_NAME, SAMPLES_NAME):
+            with _writing(self._path / name):
+                self._path.mkdir(parents=True, exist_ok=True)
+                if (self._path / name).is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with _writing(self._path), TemporaryFile(dir=self._path):
+            pass
 
     @contextmanager
     def writing(self) -> Iterator[SamplesWriter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from ragguard.adapters.renderers import render_files
@@ -40,17 +41,19 @@ async def run_pipeline(request: RunRequest) -> Report:
         OutsideWorldError: The store, the judge or the target cannot be used at all; nothing was spent.
     """
     courier = Courier.of(request)
-    try:
-        await courier.announce()
-        report, is_over = await _whole_run(request)
-    except BaseException as error:
-        await courier.broke(error)
-        raise
-    report = await courier.deliver(report, recovered=is_over)
-    if report.deliveries:
-        told = tuple(name for name in request.config.reporting.format if name in {"json", "markdown"})
-        render_files(report, told, request.output, templates=request.templates)
-    return report
+    with ExitStack() as stack:
+        try:
+            await courier.announce()
+            stack.enter_context(RunFolder(request.output).held())
+            report, is_over = await _whole_run(request)
+        except BaseException as error:
+            await courier.broke(error)
+            raise
+        report = await courier.deliver(report, recovered=is_over)
+        if report.deliveries:
+            told = tuple(name for name in request.config.reporting.format if name in {"json", "markdown"})
+            render_files(report, told, request.output, templates=request.templates)
+        return report
 
 
 async def _whole_run(request: RunRequest) -> tuple[Report, bool]:
