@@ -63,7 +63,10 @@ NEXT_BY_OUTCOME: dict[Outcome, str] = {
     "error": "Mend what the first line names, then run again: nothing can be said about the app.",
     "failed": "",
     "not_comparable": "Build a baseline with today's judge, prompts and metrics on the base branch, then run again.",
-    "inconclusive": "Run again, add samples, or let the base branch collect more baseline runs.",
+    "inconclusive": (
+        "Let the base branch collect more baseline runs, or add samples. Running again helps only where the app answers "
+        "anew: the same answers are given the same verdict."
+    ),
     "warned": "Nothing that blocks; read the reason above.",
     "passed": "Nothing.",
 }

@@ -115,7 +115,7 @@ def test_too_few_samples_are_told_to_become_more_and_nothing_else() -> None:
     assert "Running again or more baseline runs would not help" in steps
     assert "| `faithfulness` | 2.00 points | none for sure: 8 samples, and 20 are the least |" in text
     enough = render_markdown(make_report("inconclusive", n_samples=40))
-    assert "Run again, add samples, or let the base branch" in enough
+    assert "Let the base branch collect more baseline runs, or add samples. Running again helps only" in enough
     assert "| `faithfulness` | 2.00 points | 4.10 points (160 samples or 3 baseline runs would halve it) |" in enough
 
 
