@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -43,15 +44,19 @@ class LocalFolder:
 
         Raises:
             ObjectNotFoundError: There is no such file.
-            ObjectError: It cannot be read.
+            ObjectError: It cannot be read, or was changed meanwhile: what was read is neither the old nor the new file.
         """
         path = self._path(key)
         try:
             with path.open("rb") as file:
+                state = _state(file.fileno())
                 while chunk := file.read(_CHUNK_BYTES):
                     yield chunk
+                changed = _state(file.fileno()) != state
         except OSError as error:
             raise _translated(error, path, "read") from None
+        if changed:
+            raise ObjectError(f"{path}: was written to while it was read", mend="run again when nobody writes to it")
 
     def keys(self, prefix: str = "") -> list[str]:
         """Returns the keys of all files below a folder, sorted; none where the folder is missing.
@@ -123,6 +128,12 @@ class LocalFolder:
         if key.startswith("/") or "\x00" in key or ".." in key.split("/"):
             raise ObjectError(f"{self.shown}: {key!r} would lie outside the folder")
         return self._root / key
+
+
+def _state(descriptor: int) -> tuple[int, int] | None:
+    """What changes when a file is written to; None for what is no file, such as a pipe."""
+    found = os.fstat(descriptor)
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def _make_folder(path: Path) -> None:

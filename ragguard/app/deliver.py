@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,8 +72,9 @@ def _inside(root: Path, folder: Path, dataset: str) -> str | None:
     """A data set's path from the repository's root; None where it is no file in it."""
     if "://" in dataset and not dataset.startswith("file://"):
         return None
-    path = (folder / dataset.removeprefix("file://")).resolve()
-    return path.relative_to(root.resolve()).as_posix() if path.is_relative_to(root.resolve()) else None
+    # Not Path.resolve: it raises where links lead in a circle.
+    path, top = Path(os.path.realpath(folder / dataset.removeprefix("file://"))), Path(os.path.realpath(root))
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
 
 
 def recovered(store: Store, head: RunHead) -> bool:

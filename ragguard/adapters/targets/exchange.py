@@ -187,7 +187,7 @@ def _status_fault(response: httpx.Response, body: bytes, url: httpx.URL) -> Faul
     status = response.status_code
     if response.has_redirect_location:
         place = urlsplit(urljoin(str(url), response.headers["location"]))
-        where = excerpt(f"{place.scheme}://{place.hostname}{place.path}")
+        where = excerpt(f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}")
         return FaultError(
             f"HTTP {status}: it redirects to {where}, and redirects are not followed",
             unreachable="put the final address into the target's `url`",
