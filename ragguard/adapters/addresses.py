@@ -150,9 +150,8 @@ def check_web_address(url: str, access: Access) -> None:
         raise ConfigError(f"{redacted(url)}: is not a URL ({error})", mend="correct the address") from None
     if parts.scheme.lower() not in {"http", "https"} or not host:
         raise ConfigError(f"{redacted(url)}: is not a web address", mend="write https://host/path")
-    if host.lower() in _METADATA_HOSTS and not access.allow_link_local:
+    if hands_out_credentials(host) and not access.allow_link_local:
         raise _refused(url)
-    check_peer(url, host, access)
     if parts.scheme.lower() == "http" and not access.allow_http and not _is_this_machine(host):
         raise ConfigError(
             f"{redacted(url)}: plain http:// can be read and changed on its way", mend="use https://, or set allow_http"
@@ -165,11 +164,15 @@ def check_peer(url: str, address: str, access: Access) -> None:
     Raises:
         ConfigError: The address is refused.
     """
-    number = _number(address)
-    if number is None or access.allow_link_local:
-        return
-    if number.is_link_local or number in _METADATA_ADDRESSES:
+    if hands_out_credentials(address) and not access.allow_link_local:
         raise _refused(url)
+
+
+def hands_out_credentials(host: str) -> bool:
+    """Whether a host, as a name or a number, is link-local or a cloud's metadata service."""
+    host = host.lower().rstrip(".")
+    number = _number(host)
+    return host in _METADATA_HOSTS or (number is not None and (number.is_link_local or number in _METADATA_ADDRESSES))
 
 
 def _refused(url: str) -> ConfigError:

@@ -15,13 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import StrictUndefined, TemplateError, TemplateNotFound
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ragguard import errors
 from ragguard.core.digests import digest
 from ragguard.core.tasks import Task
 from ragguard.core.text import one_line
 from ragguard.template_files import template_loader
+from ragguard.template_sandbox import Sandbox
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SHARED = ("judge/_system.j2", "judge/_passages.j2")
@@ -78,9 +78,9 @@ def conversation_lines(question: str, history: Sequence[dict[str, str]]) -> list
 
 
 @lru_cache(maxsize=8)
-def _environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
+def _environment(overrides: Path | None) -> Sandbox:
     # Prompts are plain text: HTML escaping would change what the judge reads. `block` and `visible` make them safe.
-    environment = ImmutableSandboxedEnvironment(
+    environment = Sandbox(
         loader=template_loader(overrides),
         autoescape=False,
         undefined=StrictUndefined,
@@ -122,6 +122,10 @@ class Prompts:
             return _environment(self.overrides).get_template(name).render(**task.inputs).strip()
         except TemplateError as error:
             raise _bad_template(name, error) from error
+        except Exception as error:
+            if self.overrides is None:
+                raise  # ours: a bug
+            raise _bad_template(name, TemplateError(f"{type(error).__name__}: {error}")) from error
 
 
 def _file_of(task: str) -> str:

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ragguard import errors
 from ragguard.adapters.renderers import escaping, words
 from ragguard.template_files import template_loader
+from ragguard.template_sandbox import Sandbox
 
 
 @lru_cache(maxsize=8)
-def markdown_environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
+def markdown_environment(overrides: Path | None) -> Sandbox:
     """Templates of Markdown, the user's own first."""
-    environment = ImmutableSandboxedEnvironment(
+    environment = Sandbox(
         loader=template_loader(overrides),
         autoescape=True,
         finalize=escaping.markdown,
@@ -35,9 +35,9 @@ def markdown_environment(overrides: Path | None) -> ImmutableSandboxedEnvironmen
 
 
 @lru_cache(maxsize=8)
-def html_environment(overrides: Path | None) -> ImmutableSandboxedEnvironment:
+def html_environment(overrides: Path | None) -> Sandbox:
     """Templates of HTML, the user's own first; texts are cleaned, then escaped by Jinja itself."""
-    environment = ImmutableSandboxedEnvironment(
+    environment = Sandbox(
         loader=template_loader(overrides),
         autoescape=True,
         finalize=_cleaned,
@@ -56,7 +56,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def rendered(
-    environment: Callable[[Path | None], ImmutableSandboxedEnvironment],
+    environment: Callable[[Path | None], Sandbox],
     overrides: Path | None,
     name: str,
     **values: object,
@@ -70,6 +70,10 @@ def rendered(
         return environment(overrides).get_template(name).render(**values)
     except TemplateError as error:
         raise _bad_template(name, error) from error
+    except Exception as error:
+        if overrides is None:
+            raise  # ours: a bug
+        raise _bad_template(name, TemplateError(f"{type(error).__name__}: {error}")) from error
 
 
 def source_of(overrides: Path | None, name: str) -> str:

@@ -236,7 +236,10 @@ def _read_head(folder: Folder, run: str) -> RunHead | None:
         raise RunFileError(error.message, mend=_mend(folder, f"runs/{run}")) from None
     except ObjectNotFoundError:
         return None
-    return parse_head(data, shown, _mend(folder, f"runs/{run}"))
+    head = parse_head(data, shown, _mend(folder, f"runs/{run}"))
+    if escaped(head.run_id) != run:  # one run must not pass for another, such as a pinned one
+        raise RunFileError(f"{shown}: tells of another run than its folder", mend=_mend(folder, f"runs/{run}"))
+    return head
 
 
 def _mend(folder: Folder, run: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from ragguard.adapters.addresses import hands_out_credentials
 from ragguard.adapters.targets.wording import Redactor
 from ragguard.errors import UserInputError
 
@@ -25,6 +26,8 @@ def _checked_url(url: str) -> str:
         raise ValueError("is no http or https URL")
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a user name or password; give them by `auth` instead")
+    if hands_out_credentials(parts.hostname):
+        raise ValueError("leads to a link-local or metadata address, which may hand out credentials")
     _ = parts.port  # raises ValueError where it is no port
     return url
 
