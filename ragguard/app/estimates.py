@@ -48,7 +48,8 @@ def estimate_run(config: Config, environment: Mapping[str, str], folder: Path) -
     yield f"tokens: about {found.prompt_tokens:,} in prompts, {found.reply_tokens:,} in replies"
     yield from _costs(found, judge.callers)
     if found.n_without_answer:
-        yield f"{found.n_without_answer} answers are not known yet; they were estimated by the references' length"
+        known = "1 answer is" if found.n_without_answer == 1 else f"{found.n_without_answer} answers are"
+        yield f"{known} not known yet; estimated by the length of the reference or the question"
 
 
 def _costs(found: Estimate, callers: Sequence[LiteLLMJudge]) -> Iterator[str]:

@@ -64,8 +64,8 @@ NEXT_BY_OUTCOME: dict[Outcome, str] = {
     "failed": "",
     "not_comparable": "Build a baseline with today's judge, prompts and metrics on the base branch, then run again.",
     "inconclusive": (
-        "Let the base branch collect more baseline runs, or add samples. Running again helps only where the app answers "
-        "anew: the same answers are given the same verdict."
+        "Let the base branch collect more baseline runs, or add samples. Running again helps only where the app "
+        "answers anew: the same answers are given the same verdict."
     ),
     "warned": "Nothing that blocks; read the reason above.",
     "passed": "Nothing.",
