@@ -38,10 +38,11 @@ def _refuse(value: object) -> object:
 @lru_cache(maxsize=64)
 def _template(source: str) -> Template:
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from ragguard.template_sandbox import Sandbox
 
     # Escaping for HTML would change the question; `tojson` is what makes it safe here.
-    environment = ImmutableSandboxedEnvironment(autoescape=False, undefined=StrictUndefined)
+    environment = Sandbox(autoescape=False, undefined=StrictUndefined)
     environment.filters["tojson"] = _to_json
     return environment.from_string(source)
 
