@@ -6,7 +6,7 @@ commit, the branch and the links come from GitHub, the words from our own templa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Protocol
 
@@ -108,7 +108,11 @@ def read_report(path: Path) -> ReportDocument:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = one_line(".".join(map(str, first["loc"])))[:100]
         raise RunFileError(f"{path.name}: is no report of ragguard: {where}: {first['msg'][:200]}") from None
-    if len(document.metrics) > _MAX_METRICS or len(document.regressed_samples) > _MAX_LISTED:
+    pinned = document.pinned.metrics if document.pinned is not None else {}
+    tables: tuple[Sized, ...] = (
+        document.metrics, pinned, document.fingerprints, document.usage_by_task, document.agreement_by_task,
+    )  # fmt: skip
+    if any(len(table) > _MAX_METRICS for table in tables) or len(document.regressed_samples) > _MAX_LISTED:
         raise RunFileError(f"{path.name}: lists more metrics or samples than a report does")
     return document
 

@@ -230,8 +230,8 @@ def task_row(task: JudgeTask) -> TaskRow:
     usage = task.usage
     agreement = task.agreement or TaskAgreement()
     return TaskRow(
-        task=task.task,
-        metrics=task.metrics,
+        task=brief(task.task, ID_LENGTH),
+        metrics=tuple(brief(metric, ID_LENGTH) for metric in task.metrics),
         calls=words.count(usage.calls),
         saved=words.count(usage.carried_calls + usage.cached_calls),
         tokens=words.count(usage.tokens),

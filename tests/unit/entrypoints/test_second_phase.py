@@ -68,10 +68,15 @@ def test_hostile_words_in_the_artifact_stay_words(
     report["reasons"] = [evil] * 500
     report["notices"] = [evil] * 500
     report["regressed_samples"][0]["id"] = evil
+    report["usage_by_task"] = {evil: {}}
+    report["agreement_by_task"] = {evil: {"n_compared": 2, "n_differing": 1, "disagreement": 0.5}}
+    metric = {**next(iter(report["metrics"].values())), "outcome": "failed"}
+    report["pinned"] = {"run_id": evil, "metrics": dict.fromkeys(report["metrics"], metric)}
     assert second_phase(runner, report) == 0
     (comment,) = github.repositories["acme/tutor"].comments
     assert "<img" not in comment["body"]
     assert "@everyone" not in comment["body"]
+    assert "beside the pinned run" in comment["body"]
     assert len(comment["body"].encode()) < 65_536
 
 
@@ -100,6 +105,9 @@ def test_unknown_fields_wrong_types_and_nan_are_refused(
         {**report, "regressed_samples": [{"id": 5}]},
         {**report, "outcome": "great"},
         {**report, "regressed_samples": report["regressed_samples"] * 1_000},
+        {**report, "pinned": {"run_id": "r", "metrics": {f"m{n}": report["metrics"][metric] for n in range(201)}}},
+        {**report, "usage_by_task": {f"t{n}": {} for n in range(201)}},
+        {**report, "agreement_by_task": {f"t{n}": {} for n in range(201)}},
     ):
         with pytest.raises(RunFileError):
             second_phase(runner, wrong)
