@@ -12,6 +12,7 @@ import click
 
 import ragguard
 from ragguard.entrypoints.console import cleaner, say, tame_logging, use_utf8
+from ragguard.entrypoints.streams import steady_streams
 from ragguard.errors import ExitCode, RagguardError
 
 _COMMANDS = {
@@ -82,6 +83,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command and exits; never shows a traceback for the user's own mistakes."""
+    steady_streams()
     use_utf8()
     tame_logging(os.environ)
     sys.exit(int(run_cli(arguments)))
@@ -102,9 +104,6 @@ def run_cli(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         say("ragguard: interrupted", sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
     except Exception as error:  # noqa: BLE001 - whatever gets here is a bug, and is said to be one
         return _bug(error)
     return done if isinstance(done, int) else ExitCode.OK

@@ -113,7 +113,7 @@ class Scene:
         self.out = self.folder / output
         sink = ("--sink", self.sink) if self.sink else ()
         came = self.command("run", "--answers", answers, "--output", output, *sink, *arguments)
-        return Came(self._outcome(), came.exit_code, came.words)
+        return Came(self.outcome(), came.exit_code, came.words)
 
     def staged(self, stage: str, act: Callable[[], object], answers: str = "bad.jsonl", **changes: Any) -> Came:
         """Runs the pipeline, and lets something happen when it gets to a stage: `evaluate`, `end of look 2`…"""
@@ -135,11 +135,12 @@ class Scene:
         try:
             report = asyncio.run(run_pipeline(request))
         except RagguardError as error:
-            return Came(self._outcome(), int(error.exit_code), "\n".join([*progress.lines, f"ragguard: {error}"]))
+            return Came(self.outcome(), int(error.exit_code), "\n".join([*progress.lines, f"ragguard: {error}"]))
         words = (*progress.lines, *report.head.reasons, *report.head.notices)
-        return Came(self._outcome(), int(report.exit_code), "\n".join(words))
+        return Came(self.outcome(), int(report.exit_code), "\n".join(words))
 
-    def _outcome(self) -> str:
+    def outcome(self) -> str:
+        """The outcome in the output folder's run.json; `-` where there is none."""
         try:
             return str(json.loads((self.out / "run.json").read_bytes())["outcome"])
         except (OSError, ValueError):
