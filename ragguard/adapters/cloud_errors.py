@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ragguard.adapters.redaction import foreign
 from ragguard.core.text import one_line
 from ragguard.errors import ObjectError, ObjectExistsError, ObjectNotFoundError, RagguardError
 
@@ -78,7 +79,7 @@ def message_of(error: Exception) -> str:
     text = re.sub(r"(\w+://[^\s?]*)\?\S+", r"\1", text)
     text = re.sub(r"<\?xml.*?<Code>(\w+)</Code>(?:.*?<Message>(.*?)</Message>)?.*", r"\1: \2", text)
     text = re.sub(r"^Generic \w+ error: |Error performing list request: ", "", text)
-    return text[:_MAX_MESSAGE]
+    return foreign(text)[:_MAX_MESSAGE]
 
 
 def _code_of(error: Exception) -> str:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from ragguard.adapters.redaction import foreign
 from ragguard.adapters.spooled import result_spool
 from ragguard.app import plans
 from ragguard.app.ledger import Ledger
@@ -143,7 +144,8 @@ class Evaluation:
     ) -> None:
         self.progress.start(phase, total)
         try:
-            async for result in self.executor.evaluate(work, self.bench):
+            async for evaluated in self.executor.evaluate(work, self.bench):
+                result = _without_secrets(evaluated)
                 self.sink.write(result)
                 self.meter.add(result)
                 self.agreement.add(result)
@@ -151,6 +153,19 @@ class Evaluation:
                 self.progress.advance(lambda: self.meter.usage)
         finally:
             self.progress.stop()
+
+
+def _without_secrets(result: SampleResult) -> SampleResult:
+    """Cleans what failures say: a user's own metric may raise anything, and the words are kept for long."""
+    if all(score.status != "failed" for score in result.scores):
+        return result
+    scores = (
+        score.model_copy(update={"reason": score.reason and foreign(score.reason)})
+        if score.status == "failed"
+        else score
+        for score in result.scores
+    )
+    return result.model_copy(update={"scores": tuple(scores)})
 
 
 def blocked(evidence: Mapping[str, MetricEvidence], request: LookRequest, reason: str) -> dict[str, MetricEvidence]:

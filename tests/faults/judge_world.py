@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,9 +36,22 @@ class World:
     def end(self, overrides: Mapping[str, object] | None = None) -> Ended:
         """Does the next run."""
         config = CONFIG.format(url=self.proxy.url)
-        return self.runs.end(
-            config, overrides={"cache.path": str(self.runs.folder / "cache.sqlite"), **(overrides or {})}
-        )
+        return self.runs.end(config, overrides={"cache.path": str(self.cache), **(overrides or {})})
+
+    @property
+    def cache(self) -> Path:
+        """The file of judgments."""
+        return self.runs.folder / "cache.sqlite"
+
+    @property
+    def judgments_in_cache(self) -> int:
+        """How many judgments were paid for and are kept."""
+        if not self.cache.exists():
+            return 0
+        db = sqlite3.connect(self.cache)
+        (count,) = db.execute("SELECT COUNT(*) FROM judgments").fetchone()
+        db.close()
+        return int(count)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from ragguard.adapters.addresses import Access
 from ragguard.adapters.datasets.jsonl import JsonlDataset
 from ragguard.adapters.objects import read_chunks
 from ragguard.errors import ObjectError, RagguardError
-from tests.fakes.fault_runs import Ended, FaultRuns, expect, expect_nothing_kept, expect_whole
-from tests.fakes.small_runs import CONFIG, answer_rows, golden_rows
+from tests.fakes.fault_runs import Ended, FaultRuns, expect, expect_error_kept, expect_nothing_kept, expect_whole
+from tests.fakes.small_runs import CONFIG, answer_rows, golden_rows, write_rows
 from tests.faults.fault import Fault
 from tests.parts import faulty_proxy as faults
 from tests.parts.faulty_proxy import faulty_proxy, status
@@ -23,6 +23,7 @@ from tests.parts.local_http import Handler, Reply, in_a_thread
 NOTHING = "nothing was asked or judged; no run, no baseline"
 WHOLE = "everything: all samples are scored"
 
+SECRET = "8f2e77aa90bc41dd9e"
 ROWS = [json.dumps(row, ensure_ascii=False) for row in golden_rows(6)]
 GOOD = ("\n".join(ROWS) + "\n").encode()
 
@@ -61,7 +62,7 @@ LOCAL: tuple[tuple[Fault, Damage], ...] = (
     (fault("cannot be read: links lead in a circle", 4, "links lead in a circle there"), circle),
     (fault("is empty", 2, LINES), holds(b"")),
     (fault("holds blank lines alone", 2, LINES), holds(b"\n \n\r\n")),
-    (fault("ends in the middle of a line", 2, "golden.jsonl:6.*the line ends too early"), holds(GOOD[:-40])),
+    (fault("ends in the middle of a line", 2, "the line ends too early"), holds(GOOD[:-40])),
     (fault("holds bytes that are not UTF-8", 2, "golden.jsonl:7: is not UTF-8 at byte 15"), holds(GOOD + b'{"question": "\xff?"}\n')),
     (fault("is UTF-16", 2, "save it as UTF-8"), holds(GOOD.decode().encode("utf-16"))),
     (fault("holds an id twice", 2, "give each sample its own id"), holds(GOOD + ROWS[0].encode())),
@@ -83,7 +84,7 @@ LOCAL: tuple[tuple[Fault, Damage], ...] = (
 ROW = '{"id": "s000", "answer": "x"}\n'
 ANSWERS: tuple[tuple[Fault, Damage], ...] = (
     (fault("the answers file is not there", 2, ADDRESS), Path.unlink),
-    (fault("the answers file ends in the middle of a line", 2, "answers.jsonl:6.*the line ends too early"), lambda path: path.write_bytes(path.read_bytes()[:-3])),
+    (fault("the answers file ends in the middle of a line", 2, "the line ends too early"), lambda path: path.write_bytes(path.read_bytes()[:-3])),
     (fault("the answers file answers one id twice", 2, "keep one answer"), holds((ROW * 2).encode())),
     (fault("the answers file belongs to another data set", 2, "answers"), holds(b'{"id": "other", "answer": "x"}\n')),
     (fault("every recorded answer is blank", 4, "look at the app or at the answers file"), holds("".join(json.dumps({"id": row["id"], "answer": " "}) + "\n" for row in answer_rows(6)).encode())),
@@ -107,13 +108,25 @@ WEB: tuple[tuple[Fault, faults.Fault], ...] = (
     (fault("https: not UTF-8", 2, "save the file as UTF-8"), faults.garbled()),
 )  # fmt: skip
 
+S3: tuple[tuple[Fault, faults.Fault], ...] = (
+    (fault("s3: no such object", 2, "correct the address"), status(404, body=b"<Error><Code>NoSuchKey</Code></Error>")),
+    (fault("s3: no such bucket", 4, "correct its name and region"), status(404, body=b"<?xml?><Error><Code>NoSuchBucket</Code></Error>")),
+    (fault("s3: access denied", 4, "set AWS_ACCESS_KEY_ID"), status(403, body=b"<Error><Code>AccessDenied</Code></Error>")),
+    (fault("s3: the bucket is in another region", 4, "set AWS_REGION to the bucket's"), status(301, body=b"<Error><Code>PermanentRedirect</Code></Error>")),
+    (fault("s3: 500 for ever", 4, "see whether the endpoint can be reached"), status(500, f"no {SECRET}")),
+    (fault("s3: the object breaks off", 4, "see whether the endpoint can be reached"), faults.half()),
+)  # fmt: skip
 UNKNOWN = fault("https: the host's name cannot be resolved", 4, REACH)
 SINGLE = fine("https: single 503 and broken connections")
 SLOW = fault("https: the server says nothing", 4, REACH)
+HUGE = fault(
+    "one recorded answer holds 1.5 MB, and the judge is the offline one", 4, "look whether the app's answer is one",
+    "error", "the other scores, and the reports, as an error; no baseline",
+)  # fmt: skip
 CHANGED = fault("is written to while it is read", 4, "run again when nobody writes to it")
 
 FAULTS: tuple[Fault, ...] = (
-    *(one for one, _ in LOCAL), CHANGED, *(one for one, _ in ANSWERS), *(one for one, _ in WEB), UNKNOWN, SINGLE, SLOW,
+    *(one for one, _ in LOCAL), CHANGED, *(one for one, _ in ANSWERS), HUGE, *(one for one, _ in WEB), *(one for one, _ in S3), UNKNOWN, SINGLE, SLOW,
 )  # fmt: skip
 
 
@@ -153,11 +166,36 @@ def test_a_fault_of_the_answers_file(fault: Fault, damage: Damage, runs: FaultRu
         check(fault, runs.end(CONFIG, overrides={**request, "pipeline.answers": str(runs.folder / "gone.jsonl")}), runs)
 
 
+def test_an_answer_that_is_none(runs: FaultRuns) -> None:
+    rows = answer_rows(6)
+    rows[2]["answer"] = "word " * 300_000
+    write_rows(runs.folder / "answers.jsonl", rows)
+    ended = runs.end(CONFIG)
+    expect(HUGE, ended)
+    expect_error_kept(ended, runs)
+    assert ended.report is not None
+    assert ended.report.head.metrics["faithfulness"].n_scored == 5
+
+
 @pytest.mark.parametrize(("fault", "broken"), WEB, ids=ids(WEB))
 def test_a_fault_of_the_web(fault: Fault, broken: faults.Fault, runs: FaultRuns) -> None:
     with in_a_thread(serving(GOOD)) as port, faulty_proxy(f"http://127.0.0.1:{port}/golden.jsonl") as proxy:
         proxy.always(broken)
         check(fault, runs.end(CONFIG, overrides={"pipeline.dataset": proxy.url}), runs)
+
+
+@pytest.mark.parametrize(("fault", "broken"), S3, ids=ids(S3))
+def test_a_fault_of_the_bucket(
+    fault: Fault, broken: faults.Fault, runs: FaultRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with in_a_thread(serving(GOOD)) as port, faulty_proxy(f"http://127.0.0.1:{port}") as proxy:
+        values = {"ENDPOINT_URL": proxy.url, "ACCESS_KEY_ID": "somebody", "SECRET_ACCESS_KEY": SECRET, "REGION": "here"}
+        for name, value in values.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        proxy.always(broken)
+        ended = runs.end(CONFIG, overrides={"pipeline.dataset": "s3://data/golden.jsonl"})
+    check(fault, ended, runs)
+    assert SECRET not in ended.text
 
 
 def test_a_host_without_an_address(runs: FaultRuns) -> None:

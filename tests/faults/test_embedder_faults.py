@@ -101,7 +101,7 @@ SCENES = (
     ends("its replies are empty", ADDRESS, faults.empty()),
     ends("its replies are damaged gzip", ADDRESS, faults.bad_gzip()),
     ends("it redirects in a circle", ADDRESS, faults.circle()),
-    ends("a reply of 5 MB that holds no vectors", FORM, faults.oversized(5)),
+    ends("a reply of 1 MB that holds no vectors", FORM, faults.oversized(1)),
     ends("the key is wrong (401)", "set the key of the provider", status(401, f"wrong key {KEY}"), model="openai/vectors", key=True),
     ends("the key may not use the model (403)", "check that it may use the model", status(403)),
     ends("payment is required (402)", "check the account's plan and credit", status(402)),
@@ -125,7 +125,7 @@ SCENES = (
         lambda proxy, _: proxy.after(1, status(503)),
     ),
     Scene(
-        Fault("embedder", "no key is set for its provider", "-", 2, NOTHING, "set it, or write model: vectors", "“OPENAI_API_KEY is not set”"),
+        Fault("embedder", "no key is set for its provider", "-", 2, NOTHING, "set it, or write model: vectors"),
         lambda proxy, _: None, model="openai/vectors",
     ),
     Scene(Fault("embedder", "its vectors come in another order", "warned", 0, WHOLE, "no baseline yet"), shuffle),

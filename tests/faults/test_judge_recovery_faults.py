@@ -95,7 +95,7 @@ def test_a_fallback_in_the_middle_judges_everything_again(world: World) -> None:
     expect(FALLBACK_MIDDLE, ended)
     expect_whole(ended, world.runs)
     assert models(ended) == {"openai/second"}
-    assert kept_in_cache(world) == 3 + world.runs.n
+    assert world.judgments_in_cache == 3 + world.runs.n
 
 
 def test_a_fallback_that_is_down_too(world: World) -> None:
@@ -118,7 +118,7 @@ def test_one_judge_of_a_panel_is_down(world: World) -> None:
         ended = world.end({"judge": None, "judges": judges})
     expect(PANEL, ended)
     expect_error_kept(ended, world.runs)
-    assert 1 <= kept_in_cache(world) <= world.runs.n
+    assert 1 <= world.judgments_in_cache <= world.runs.n
 
 
 def test_a_baseline_outlives_a_run_that_broke(world: World) -> None:
@@ -162,7 +162,7 @@ def test_a_key_is_not_given_to_another_server(world: World, monkeypatch: pytest.
 @pytest.mark.parametrize(("fault", "shift_s", "calls"), [(CLOCK_BACK, TEN_YEARS_S, 0), (CLOCK_ON, -TEN_YEARS_S, 6)])
 def test_a_clock_that_jumps(world: World, fault: Fault, shift_s: int, calls: int) -> None:
     world.end()
-    with sqlite3.connect(cache(world)) as db:
+    with sqlite3.connect(world.cache) as db:
         db.execute("UPDATE judgments SET made = made + ?, used = used + ?", (shift_s, shift_s))
     db.close()
     ended = world.end(apart(world))
@@ -171,7 +171,7 @@ def test_a_clock_that_jumps(world: World, fault: Fault, shift_s: int, calls: int
 
 
 def test_a_cache_of_garbage(world: World) -> None:
-    cache(world).write_bytes(b"\x00 not a database, by far " * 500)
+    world.cache.write_bytes(b"\x00 not a database, by far " * 500)
     ended = world.end()
     expect(BROKEN_CACHE, ended)
     expect_whole(ended, world.runs)
@@ -179,17 +179,6 @@ def test_a_cache_of_garbage(world: World) -> None:
     assert world.end(apart(world)).usage.calls == 0
 
 
-def cache(world: World) -> Path:
-    return world.runs.folder / "cache.sqlite"
-
-
 def apart(world: World) -> dict[str, object]:
     """A store of its own, so that nothing is carried over from the first run."""
     return {"reporting.sink": str(world.runs.folder / "other")}
-
-
-def kept_in_cache(world: World) -> int:
-    db = sqlite3.connect(cache(world))
-    (count,) = db.execute("SELECT COUNT(*) FROM judgments").fetchone()
-    db.close()
-    return int(count)
