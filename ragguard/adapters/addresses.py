@@ -146,8 +146,8 @@ def check_web_address(url: str, access: Access) -> None:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
-    except ValueError as error:
-        raise ConfigError(f"{redacted(url)}: is not a URL ({error})", mend="correct the address") from None
+    except ValueError:  # its words repeat what stands before the `@`
+        raise ConfigError(f"{redacted(url)}: is not a URL", mend="correct the address") from None
     if parts.scheme.lower() not in {"http", "https"} or not host:
         raise ConfigError(f"{redacted(url)}: is not a web address", mend="write https://host/path")
     if hands_out_credentials(host) and not access.allow_link_local:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from ragguard.errors import ConfigError
 
@@ -50,6 +51,8 @@ _SHORT = 4
 _LONG = 8
 """Names from this length may differ in two places."""
 _SHOWN_CHARS = 40
+_MOST_LOOKED_AT = 200
+"""Unknown names of one object that are compared with ours; each takes a while."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,8 @@ class Columns:
         return cells
 
     def _misspelt(self, row: Mapping[str, object], where: str) -> Iterator[Problem]:
-        for column in row:
-            if column in self._known:
-                continue
+        unknown = (column for column in row if column not in self._known and len(column) <= _SHOWN_CHARS)
+        for column in islice(unknown, _MOST_LOOKED_AT):
             for field, names in self._names.items():
                 if (name := alike(column, names)) and not any(each in row for each in names):
                     text = _did_you_mean(field, name, nested=bool(where))

@@ -21,7 +21,7 @@ from ragguard.core.tasks import Task
 
 LONGEST_KEPT = 20_000
 """Characters of a reply that are kept with a failed judgment."""
-_LONGEST_READ = 1_000_000
+_LONGEST_READ = 200_000
 _MOST_STARTS = 50
 _MOST_SHOWN = 8
 _THINKING = re.compile(r"^\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
