@@ -7,7 +7,7 @@ cannot be read must never count as one that does not exist.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from ragguard.core.text import one_line
+from ragguard.core.times import read_moment
 from ragguard.errors import OutsideWorldError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _TRIES = 4
 _LONGEST_WAIT_S = 60.0
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 100
+_MOST_PULL_REQUESTS = 10**12
 _RAW = "application/vnd.github.raw+json"
 _JSON = "application/vnd.github+json"
 
@@ -88,12 +90,11 @@ class GitHubReader:
             if reply is None:
                 self._check_readable(ref)
                 continue
-            entries = reply.json()
-            for entry in entries if isinstance(entries, list) else ():
-                name = f"{below}/{entry['name']}".strip("/")
-                if entry["type"] == "dir":
+            for kind, entry in _entries(_json(reply)):
+                name = f"{below}/{entry}".strip("/")
+                if kind == "dir":
                     waiting.append(name)
-                elif entry["type"] == "file":
+                elif kind == "file":
                     found[name] = self.file(f"{path}/{name}", ref) or b""
                 if len(found) + len(waiting) > _MAX_FILES:
                     raise OutsideWorldError(f"{path} of {self.repository} at {ref} holds more than {_MAX_FILES} files")
@@ -102,21 +103,21 @@ class GitHubReader:
     def commit_time(self, commit: str) -> datetime | None:
         """When a commit was made; None where it is unknown."""
         reply = self._get(f"commits/{commit}")
-        return None if reply is None else _committed(reply.json())
+        return None if reply is None else _committed(_json(reply))
 
     def merge_base_time(self, base: str, head: str) -> datetime | None:
         """When the last common commit of two was made; None where it is unknown."""
         reply = self._get(f"compare/{base}...{head}", {"per_page": "1"})
-        return None if reply is None else _committed(_part(reply.json(), "merge_base_commit"))
+        return None if reply is None else _committed(_part(_json(reply), "merge_base_commit"))
 
     def open_pull_requests(self, commit: str, owner: str, branch: str) -> Sequence[int]:
         """The numbers of the open pull requests into this repository whose head is exactly this commit of a branch."""
         reply = self._get("pulls", {"state": "open", "head": f"{owner}:{branch}", "per_page": "100"})
-        pulls = reply.json() if reply is not None else []
+        pulls = _json(reply) if reply is not None else []
         return [
             pull["number"]
             for pull in (pulls if isinstance(pulls, list) else ())
-            if isinstance(pull.get("number"), int) and _part(pull, "head").get("sha") == commit
+            if isinstance(pull, dict) and _is_number(pull.get("number")) and _part(pull, "head").get("sha") == commit
         ]
 
     def _contents(self, path: str) -> str:
@@ -178,12 +179,44 @@ def _asked_to_wait(reply: httpx.Response) -> float | None:
     if reply.status_code not in {403, 429}:
         return None
     after = reply.headers.get("retry-after", "")
-    if after.isdigit():
+    if after.isdecimal():
         return float(after)
     if reply.headers.get("x-ratelimit-remaining") == "0" or reply.status_code == 429:
         reset = reply.headers.get("x-ratelimit-reset", "")
-        return max(1.0, float(reset) - time.time()) if reset.isdigit() else _LONGEST_WAIT_S
+        return max(1.0, float(reset) - time.time()) if reset.isdecimal() else _LONGEST_WAIT_S
     return _LONGEST_WAIT_S if "rate limit" in reply.text.lower() else None
+
+
+def _json(reply: httpx.Response) -> Any:
+    """What a reply holds.
+
+    Raises:
+        OutsideWorldError: It is no JSON, so that somebody else than GitHub answers, such as a proxy.
+    """
+    try:
+        return reply.json()
+    except (ValueError, RecursionError):
+        raise OutsideWorldError(
+            f"what answers ({reply.status_code}) is not GitHub: its reply is no JSON",
+            mend="see whether a proxy stands before GITHUB_API_URL",
+        ) from None
+
+
+def _entries(listed: Any) -> Iterator[tuple[str, str]]:
+    """Type and name of each entry of a folder.
+
+    Raises:
+        OutsideWorldError: An entry is none of GitHub's: a folder that is read in part would be another folder.
+    """
+    for entry in listed if isinstance(listed, list) else ():
+        kind, name = (entry.get("type"), entry.get("name")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(kind, str) or not isinstance(name, str) or "/" in name or name in {"", ".", ".."}:
+            raise OutsideWorldError("what answers is not GitHub: its list of a folder holds something else")
+        yield kind, name
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_PULL_REQUESTS
 
 
 def _part(data: Any, name: str) -> dict[str, Any]:
@@ -192,9 +225,4 @@ def _part(data: Any, name: str) -> dict[str, Any]:
 
 
 def _committed(data: Any) -> datetime | None:
-    when = _part(_part(data, "commit"), "committer").get("date")
-    try:
-        time_ = datetime.fromisoformat(when) if isinstance(when, str) else None
-    except ValueError:
-        return None
-    return time_ if time_ is not None and time_.tzinfo is not None else None
+    return read_moment(_part(_part(data, "commit"), "committer").get("date"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import AwareDatetime, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from ragguard.core.digests import digest
 from ragguard.core.samples import Record
+from ragguard.core.times import Moment
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -26,7 +27,7 @@ class Event(Record):
     suite: str
     kind: EventKind
     by: str
-    at: AwareDatetime
+    at: Moment
 
 
 class Selection(Record):
@@ -205,8 +206,8 @@ class Observed(Record):
 class Execution(Record):
     """Facts of this execution that do not change the result."""
 
-    started_at: AwareDatetime | None = None
-    finished_at: AwareDatetime | None = None
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
     seconds: dict[str, float] = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
 
@@ -302,9 +303,9 @@ class RunHead(Record):
     branch: str | None = None
     commit: str | None = None
     base_commit: str | None = None
-    commit_time: AwareDatetime | None = None
+    commit_time: Moment | None = None
     attempt: int = 1
-    created_at: AwareDatetime
+    created_at: Moment
     dataset: DatasetInfo
     answers_digest: str
     judge_models: tuple[str, ...] = ()

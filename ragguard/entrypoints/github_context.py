@@ -14,6 +14,7 @@ from datetime import datetime
 from ragguard.app.context import RunContext
 from ragguard.core.digests import digest
 from ragguard.core.report import Links
+from ragguard.core.times import read_moment
 
 CHANGES = ("pull_request", "pull_request_target", "merge_group")
 """Events of changes that are not merged yet."""
@@ -129,12 +130,7 @@ class _Event:
 
     def time(self, path: str) -> datetime | None:
         """A time with its zone."""
-        found = self.value(path)
-        try:
-            time = datetime.fromisoformat(found) if isinstance(found, str) else None
-        except ValueError:
-            return None
-        return time if time is not None and time.tzinfo is not None else None
+        return read_moment(self.value(path))
 
     def variable(self, name: str, shape: re.Pattern[str]) -> str | None:
         """A variable's value where it has that shape."""

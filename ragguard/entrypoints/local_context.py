@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ragguard.app.context import RunContext
+from ragguard.core.times import read_moment
 
 _TIMEOUT_S = 10
 _ACTORS = ("GITHUB_ACTOR", "USER", "LOGNAME")
@@ -40,7 +41,7 @@ def local_context(folder: Path, environment: Mapping[str, str], base_branch: str
         branch=branch,
         base_branches=(base_branch,) if base_branch else _base_branches(folder, branch),
         commit=commit,
-        commit_time=None if committed is None else datetime.fromisoformat(committed),
+        commit_time=read_moment(committed),
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from ragguard.adapters.github_reader import GitHubReader
 from ragguard.errors import OutsideWorldError
 from tests.parts.github_code import GitHubWithCode, github_with_code
+from tests.parts.github_server import Fault
 
 
 @pytest.fixture
@@ -122,3 +123,38 @@ def test_a_refusal_is_told_with_the_permission(github: GitHubWithCode, reader: G
     github.fail("contents", 403, "Resource not accessible by integration")
     with pytest.raises(OutsideWorldError, match="contents: read"):
         reader.file("t/x.j2", "main")
+
+
+@pytest.mark.parametrize("body", [b"<html>captive portal</html>", b"", b"\xff\xfe"])
+def test_a_reply_that_is_no_json_is_an_outage(github: GitHubWithCode, reader: GitHubReader, body: bytes) -> None:
+    github.faults.append(Fault("", (200, (), body), times=9))
+    for ask in (
+        lambda: reader.commit_time("a" * 40),
+        lambda: reader.folder("t", "main"),
+        lambda: reader.open_pull_requests("a" * 40, "mai", "main"),
+    ):
+        with pytest.raises(OutsideWorldError, match="is not GitHub"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "entry", [5, {}, {"type": "file"}, {"type": "file", "name": "../x"}, {"type": "dir", "name": ".."}, {"name": "x"}]
+)
+def test_a_folder_that_is_none_of_githubs_is_not_read_in_part(
+    github: GitHubWithCode, reader: GitHubReader, entry: object
+) -> None:
+    github.faults.append(Fault("contents", (200, (), [entry])))
+    with pytest.raises(OutsideWorldError, match="is not GitHub"):
+        reader.folder("t", "main")
+
+
+def test_pull_requests_and_times_that_are_none_of_githubs_are_unknown(
+    github: GitHubWithCode, reader: GitHubReader
+) -> None:
+    head = {"sha": "a" * 40}
+    strange = [5, {"number": True, "head": head}, {"number": "1", "head": head}, {"number": 2, "head": 7}]
+    github.faults.append(Fault("pulls", (200, (), [*strange, {"number": 3, "head": head}])))
+    assert list(reader.open_pull_requests("a" * 40, "mai", "main")) == [3]
+    for date in ("0001-01-01T00:00:00+14:00", "never", 5, None):
+        github.faults.append(Fault("commits", (200, (), {"commit": {"committer": {"date": date}}})))
+        assert reader.commit_time("b" * 40) is None
