@@ -36,13 +36,19 @@ def tell_when_slow(say: Callable[[str], None] | None) -> None:
 @contextlib.contextmanager
 def told_when_slow(after_s: float = _SLOW_S) -> Iterator[None]:
     """Tells, once, while what is done in it takes longer than so many seconds; see `tell_when_slow`."""
-    timer = threading.Timer(after_s, lambda: [say("loading LiteLLM …") for say in _listener])
+    timer = threading.Timer(after_s, _tell)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def _tell() -> None:
+    for say in _listener:
+        with contextlib.suppress(OSError, ValueError):  # a courtesy; where it went is closed by now
+            say("loading LiteLLM …")
 
 
 @cache
