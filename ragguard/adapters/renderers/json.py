@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from pydantic import BaseModel
 
@@ -10,6 +11,8 @@ from ragguard.core.report import Report, judge_tasks
 from ragguard.core.runs import JudgeTask, RegressedSample, RunHead
 from ragguard.core.samples import Record
 from ragguard.core.text import without_lone_surrogates
+
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 class DeliveryRecord(Record):
@@ -64,8 +67,12 @@ def record_text(record: BaseModel) -> str:
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """JSON that can always be written as UTF-8 and forms no workflow command where it is printed."""
+    """JSON that can always be written as UTF-8, and is harmless where it is printed.
+
+    It forms no workflow command, and holds no character that a terminal acts on or that turns the reading direction.
+    """
     separators = None if indent is not None else (",", ":")
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
-    # `##[` is a command anywhere in a line of a CI log; JSON writes the same string another way.
-    return str(without_lone_surrogates(text)).replace("##[", "#\\u0023[")
+    # JSON writes the same strings another way. `##[` is a command anywhere in a line of a CI log.
+    text = str(without_lone_surrogates(text)).replace("##[", "#\\u0023[")
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -105,3 +105,13 @@ def test_own_letters_and_no_nan() -> None:
     assert "第三周" in record_text(make_report("failed", "zh").regressed[0].after.sample)  # type: ignore[union-attr, arg-type]
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_text({"mean": float("nan")})
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b[31m", "a\x7fb", "\x9b1m", "\u202eabc\u202c", "\u2066x\u2069", "\u2028", "##[error]x"]
+)
+def test_what_a_terminal_or_a_runner_would_obey_is_written_another_way(text: str) -> None:
+    written = render_json(make_report("failed", notices=(text,)))
+    assert text not in written
+    assert controls(written) == commands(written) == []
+    assert json.loads(written)["notices"] == [text]
