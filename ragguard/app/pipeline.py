@@ -24,6 +24,7 @@ from ragguard.core.ports import Answered
 from ragguard.core.report import Report
 from ragguard.core.runs import RunHead
 from ragguard.core.summary import summarize
+from ragguard.core.text import is_blank
 from ragguard.core.work import CANDIDATE
 from ragguard.errors import ExitCode, JudgeError, StoreError, TargetError
 
@@ -168,7 +169,7 @@ async def _take_in(
         if sample.id not in answers:
             answers[sample.id] = Answered(sample.id, None, "the target gave no answer")
         answer = answers[sample.id].answer
-        blank += answer is not None and not answer.text.strip()
+        blank += answer is not None and is_blank(answer.text)
     if blank == len(golden.chosen.samples):
         raise TargetError(
             f"every one of the {blank} answers is blank",

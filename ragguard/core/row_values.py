@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragguard.core.fields import ANSWER_OBJECT_FIELDS, PASSAGE_FIELDS, TURN_FIELDS, Cell, Columns, Problem, shown
 from ragguard.core.samples import Answer, Passage, Turn
-from ragguard.core.text import without_lone_surrogates
+from ragguard.core.text import is_blank, without_lone_surrogates
 
 MAX_ID_CHARS = 512
 MAX_RANK = 1_000_000
@@ -84,7 +84,7 @@ class Reading:
                 self.wrong(field, f"is missing; write it, or map your column: pipeline.fields: {{{field}: <column>}}")
             return ""
         text = self.text(cell.value, cell.column)
-        if isinstance(cell.value, str) and not text.strip():
+        if isinstance(cell.value, str) and is_blank(text):
             self.wrong(cell.column, "is blank; write the question, or remove the row")
         return text
 
@@ -95,7 +95,7 @@ class Reading:
         text = self.text(value, where, "write it as a text or a whole number")
         if not isinstance(value, str):
             return ""
-        if not text.strip():
+        if is_blank(text):
             self.wrong(where, "is blank; give an id, or leave the field out")
         elif len(text) > MAX_ID_CHARS:
             self.wrong(where, f"is {len(text)} characters long; at most {MAX_ID_CHARS}")
@@ -120,11 +120,11 @@ class Reading:
             return None
         if not isinstance(cell.value, list):
             text = self.text(cell.value, cell.column, "write a text or a list of texts")
-            return None if blank_is_none and not text.strip() else (text,)
+            return None if blank_is_none and is_blank(text) else (text,)
         found = []
         for i, value in enumerate(cell.value):
             text = self.text(value, f"{cell.column}[{i}]")
-            if isinstance(value, str) and not text.strip():
+            if isinstance(value, str) and is_blank(text):
                 self.wrong(f"{cell.column}[{i}]", "is blank; remove it")
             found.append(text)
         return tuple(found) or (None if blank_is_none else ())

@@ -15,6 +15,7 @@ from ragguard.core.samples import Answer, Sample
 from ragguard.core.scores import Score
 from ragguard.core.sentences import split_sentences
 from ragguard.core.tasks import Task
+from ragguard.core.text import is_blank
 
 _SAID_OF_A_KEY = ("not provided", "absent")
 
@@ -54,7 +55,7 @@ class Abstention(Metric):
 
     async def score(self, sample: Sample, answer: Answer, tools: Tools) -> Score:
         """Scores by words or by the judge."""
-        if not answer.text.strip():
+        if is_blank(answer.text):
             return self.scored(0.0, flags=("empty_answer",), reason="the answer is blank: it does not even refuse")
         if self._is_lexical(sample):
             problem = _lexical_problem(sample, answer.text)

@@ -11,6 +11,7 @@ from ragguard.core.ports import Tools
 from ragguard.core.samples import Answer, Sample
 from ragguard.core.scores import Score
 from ragguard.core.tasks import QuestionsReply, Task, questions_task
+from ragguard.core.text import is_blank
 
 
 class AnswerRelevance(Metric):
@@ -32,7 +33,7 @@ class AnswerRelevance(Metric):
 
     def tasks(self, sample: Sample, answer: Answer) -> tuple[Task, ...]:
         """One `questions` task; none for a blank answer."""
-        return (questions_task(answer.text, self.strictness),) if answer.text.strip() else ()
+        return (questions_task(answer.text, self.strictness),) if not is_blank(answer.text) else ()
 
     def unseen_inputs(self, sample: Sample, answer: Answer) -> JsonValue:
         """The question, which the judge does not see."""

@@ -15,6 +15,7 @@ from ragguard.core.reference_tasks import ReferenceReply, References, alternativ
 from ragguard.core.samples import Answer, Passage, Sample, passages_of
 from ragguard.core.scores import Judgment, Score
 from ragguard.core.tasks import ClaimVerdict, Task
+from ragguard.core.text import is_blank
 
 
 class ReferenceMetric(Metric):
@@ -31,7 +32,7 @@ class ReferenceMetric(Metric):
         """One `reference` task; none when nothing was retrieved or every reference is blank."""
         passages = passages_of(sample, answer) or ()
         references = reference_lines(sample)
-        something = any(passage.text.strip() for passage in passages)
+        something = any(not is_blank(passage.text) for passage in passages)
         return (reference_task(sample, references, passages),) if references and something else ()
 
     def unseen_inputs(self, sample: Sample, answer: Answer) -> JsonValue:
