@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping
 
 import ragguard
-from ragguard.adapters.notifiers.redaction import Redactor
+from ragguard.adapters.redaction import Redactor
 from ragguard.app.evaluate import Evaluation
 from ragguard.app.parts import Parts
 from ragguard.app.request import RunRequest

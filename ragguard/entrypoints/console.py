@@ -26,7 +26,7 @@ def use_utf8() -> None:
 
 def cleaner(environment: Mapping[str, str]) -> Callable[[str], str]:
     """Takes from a text what a terminal or a runner would obey, and the environment's secrets."""
-    from ragguard.adapters.notifiers.redaction import Redactor
+    from ragguard.adapters.redaction import Redactor
 
     redact = Redactor.of_environment(environment)
     return lambda text: harmless(redact(text))

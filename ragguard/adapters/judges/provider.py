@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ragguard.adapters.judges.manners import Form
 from ragguard.adapters.judges.troubles import TroubleError, trouble_of
 from ragguard.adapters.litellm_clients import litellm_module, unlogged
+from ragguard.adapters.redaction import foreign
+from ragguard.core.text import one_line
 
 _GRACE_S = 5.0
 _NO_KEY = "none"
@@ -141,6 +144,12 @@ async def complete(
     return _completion(response)
 
 
+@lru_cache(maxsize=64)
+def _shown_model(name: str) -> str:
+    """The model that replied, as the provider calls it: its words, which reports and stores keep."""
+    return foreign(one_line(name))[:200]
+
+
 def _completion(response: Any) -> Completion:
     if not getattr(response, "choices", None):
         raise TroubleError("overloaded", "the reply holds no choices")
@@ -150,7 +159,7 @@ def _completion(response: Any) -> Completion:
     return Completion(
         text=choice.message.content,
         finish=str(choice.finish_reason or "stop"),
-        model=response.model or None,
+        model=_shown_model(str(response.model)) if response.model else None,
         prompt_tokens=getattr(usage, "prompt_tokens", None),
         completion_tokens=getattr(usage, "completion_tokens", None),
         cost_usd=hidden.get("response_cost"),
