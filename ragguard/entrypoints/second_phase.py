@@ -128,8 +128,9 @@ def report_of(document: ReportDocument, context: GitHubContext) -> Report:
             "branch": run.branch,
             "commit": run.commit,
             "event": "pull_request",
-            "notices": (UNTRUSTED, *document.notices[:20]),
-            "reasons": document.reasons[:20],
+            # Reasons stand above all else: no word of the report comes before this one.
+            "reasons": (UNTRUSTED, *document.reasons[:20]),
+            "notices": document.notices[:20],
         }
     )
     details = tuple(RegressedDetail(entry, None, None) for entry in document.regressed_samples)
