@@ -23,12 +23,24 @@ def last_accepted(store: Store, suite: str, context: RunContext, *, carry_over: 
     """
     events = store.events(suite)
     for branch in context.base_branches:
-        heads = store.heads(suite, branch=branch, before=context.before, limit=_LOOKED_AT)
-        accepted = [head for head in heads if head.run_id != context.run_id and is_accepted(head, events)]
+        accepted = _accepted(store, suite, branch, context, events)
         if accepted:
             pool = _since_the_last_promoted(accepted, events)
             return Baseline(independent(_read(store, pool[:_READ_AT_MOST], carry_over=carry_over), most))
     return Baseline()
+
+
+def _accepted(
+    store: Store, suite: str, branch: str | None, context: RunContext, events: Sequence[Event]
+) -> list[RunHead]:
+    """The newest accepted runs, however many that failed came after them: a long incident is no new beginning."""
+    looked_at = _LOOKED_AT
+    while True:
+        heads = store.heads(suite, branch=branch, before=context.before, limit=looked_at)
+        accepted = [head for head in heads if head.run_id != context.run_id and is_accepted(head, events)]
+        if accepted or len(heads) < looked_at:
+            return accepted
+        looked_at *= 4
 
 
 def _since_the_last_promoted(heads: Sequence[RunHead], events: Sequence[Event]) -> Sequence[RunHead]:

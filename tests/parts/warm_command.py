@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -58,10 +59,14 @@ Start = Callable[..., Running]
 
 
 @contextmanager
-def warm_command() -> Iterator[Start]:
-    """Gives what starts the command: `start(arguments, folder, environment)`; None takes a variable away."""
-    command = [sys.executable, "-m", "tests.parts.warm_command"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def warm_command(*preloaded: str) -> Iterator[Start]:
+    """Gives what starts the command: `start(arguments, folder, environment)`; None takes a variable away.
+
+    Args:
+        *preloaded: Modules that are imported besides.
+    """
+    command = [sys.executable, "-m", "tests.parts.warm_command", *preloaded]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     forker = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )
@@ -92,9 +97,8 @@ def warm_command() -> Iterator[Start]:
 
 def main() -> None:
     """Forks a command for each line of standard input; a second fork waits for its end and writes it down."""
-    import ragguard.app.pipeline
-    import ragguard.entrypoints.commands.run  # noqa: F401 - what a run imports
-
+    for module in ("ragguard.app.pipeline", "ragguard.entrypoints.commands.run", *sys.argv[1:]):
+        import_module(module)
     for line in sys.stdin:
         task = json.loads(line)
         reader, writer = os.pipe()
