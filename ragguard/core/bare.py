@@ -16,6 +16,8 @@ from ragguard.core.runs import Outcome
 from ragguard.core.statistics import SLACK, FloatArray, mean
 
 PERCENTILES = {"p50": 0.50, "p95": 0.95}
+_NOTHING = 1e-15
+"""Seconds or dollars of which no ratio has a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def decide_percentile(
         n_unscored_pairs=n_unscored,
     )
     scale = levels.baseline if relative else 1.0
-    if scale <= 0:
+    if scale <= _NOTHING:
         return _without_scale(blank, levels)
     sign = 1.0 if evidence.direction == "lower" else -1.0
     drop = sign * (levels.candidate - levels.baseline) / scale

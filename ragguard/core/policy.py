@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragguard.core.evidence import Aggregate
+from ragguard.core.quantities import LARGEST
 
-Number = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=0, le=LARGEST, strict=True, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragguard.core.fields import ANSWER_OBJECT_FIELDS, PASSAGE_FIELDS, TURN_FIELDS, Cell, Columns, Problem, shown
+from ragguard.core.quantities import LARGEST
 from ragguard.core.samples import Answer, Passage, Turn
 from ragguard.core.text import is_blank, without_lone_surrogates
 
@@ -137,7 +138,7 @@ class Reading:
         return None
 
     def number(self, cell: Cell | None, *, minimum: float = -math.inf) -> float | None:
-        """Reads a finite number of at least `minimum`."""
+        """Reads a number of at least `minimum`, of a size that can be computed with."""
         if cell is None:
             return None
         value = cell.value
@@ -148,7 +149,7 @@ class Reading:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if not math.isfinite(number):
+        if not abs(number) <= LARGEST:
             self.wrong(cell.column, "is too large a number; write it smaller, or null where it is unknown")
             return None
         if number < minimum:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from ragguard.core.digests import digest
+from ragguard.core.quantities import Derived
 from ragguard.core.samples import Record
 from ragguard.core.times import Moment
 
@@ -103,19 +104,19 @@ class MetricSummary(Record):
     unit: Literal["fraction", "s", "usd"] = "fraction"
     direction: Literal["higher", "lower"] = "higher"
     aggregate: Literal["mean", "p50", "p95"] = "mean"
-    mean: float | None = None
-    baseline_mean: float | None = None
-    delta: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    p_value: float | None = None
-    mdd: float | None = None
+    mean: Derived | None = None
+    baseline_mean: Derived | None = None
+    delta: Derived | None = None
+    ci_low: Derived | None = None
+    ci_high: Derived | None = None
+    p_value: Derived | None = None
+    mdd: Derived | None = None
     samples_to_halve_mdd: int | None = None
     runs_to_halve_mdd: int | None = None
-    mdd_of_three_runs: float | None = None
-    tolerance: float | None = None
+    mdd_of_three_runs: Derived | None = None
+    tolerance: Derived | None = None
     tolerance_relative: bool = False
-    slo_min: float | None = None
+    slo_min: Derived | None = None
     n_scored: int = 0
     n_failed: int = 0
     n_not_applicable: int = 0
@@ -152,7 +153,7 @@ class Usage(Record):
     carried_calls: int = 0
     look_calls: int = 0
     tokens: int | None = None
-    cost_usd: float | None = None
+    cost_usd: Derived | None = None
 
 
 class TaskAgreement(Record):
@@ -234,8 +235,8 @@ class RegressedSample(Record):
 
     id: str
     metric: str
-    before: float
-    after: float
+    before: Derived
+    after: Derived
     cause: Cause
     confirmed: bool
     line: int = 0

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragguard.core.digests import digest
+from ragguard.core.quantities import Quantity
 from ragguard.core.text import Text
 
 
@@ -55,8 +56,8 @@ class Answer(Record):
     text: Text
     contexts: tuple[Passage, ...] | None = None
     citations: tuple[Text, ...] | None = None
-    latency_s: float | None = Field(default=None, ge=0)
-    cost_usd: float | None = Field(default=None, ge=0)
+    latency_s: Quantity | None = Field(default=None, ge=0)
+    cost_usd: Quantity | None = Field(default=None, ge=0)
 
 
 class Sample(Record):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from ragguard.core.digests import digest
+from ragguard.core.quantities import Quantity
 from ragguard.core.samples import Answer, Record, Sample
 
 KEY_VERSION = 1
@@ -75,7 +76,7 @@ class Judgment(Record):
     attempts: int = Field(default=0, ge=0)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cost_usd: float | None = None
+    cost_usd: Quantity | None = None
     source: Literal["called", "cached", "carried"] = "called"
 
 
@@ -94,7 +95,7 @@ class Score(Record):
 
     metric: str
     status: Literal["scored", "not_applicable", "failed"]
-    value: float | None = None
+    value: Quantity | None = None
     passed: bool | None = None
     label: str = ""
     reason: str | None = None

@@ -52,7 +52,7 @@ def html_environment(overrides: Path | None) -> Sandbox:
 def _cleaned(value: Any) -> Any:
     if hasattr(value, "__html__") or not isinstance(value, str):
         return value
-    return escaping.defuse_commands(escaping.clean_line(value))
+    return escaping.page_line(value)
 
 
 def rendered(

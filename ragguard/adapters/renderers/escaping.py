@@ -89,6 +89,11 @@ def defuse_commands(text: str) -> str:
     return text.replace("##[", f"#{ZERO_WIDTH}#[").replace("::", f":{ZERO_WIDTH}:")
 
 
+def page_line(text: str) -> str:
+    """Cleans a text to one line for an HTML page, whose own escaping comes after it."""
+    return defuse_commands(clean_line(text))
+
+
 def markdown(value: object) -> Markup:
     """Escapes a text for one line of Markdown, in a paragraph, a list item or a table's cell."""
     if isinstance(value, Markup):

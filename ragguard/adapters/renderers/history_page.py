@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from ragguard.adapters.renderers.escaping import page_line
 from ragguard.core.runs import MetricSummary, RunHead
 
 _WIDTH, _HEIGHT, _EDGE = 720, 180, 36
@@ -38,7 +39,7 @@ def history_page(suite: str, heads: Sequence[RunHead], accepted: AbstractSet[str
     """
     metrics = dict.fromkeys(metric for head in heads for metric in head.metrics)
     plots = "\n".join(_plot(metric, heads, accepted) for metric in metrics) or "<p>No run is stored yet.</p>"
-    name = html.escape(suite)
+    name = _escaped(suite)
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -49,6 +50,10 @@ def history_page(suite: str, heads: Sequence[RunHead], accepted: AbstractSet[str
         "<p>Line: mean. Band: noise of the comparison. Dashed: minimum. Red: the metric failed.</p>"
         f"{plots}</body></html>\n"
     )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(page_line(text))
 
 
 def _plot(metric: str, heads: Sequence[RunHead], accepted: AbstractSet[str]) -> str:
@@ -66,7 +71,7 @@ def _plot(metric: str, heads: Sequence[RunHead], accepted: AbstractSet[str]) -> 
         y = scale.y(floors[-1])
         drawn.insert(0, f'<line class="floor" x1="{_EDGE}" x2="{_WIDTH - 8}" y1="{y:.1f}" y2="{y:.1f}"/>')
     labels = f'<text x="2" y="{scale.y(high):.1f}">{high:.3f}</text><text x="2" y="{scale.y(low):.1f}">{low:.3f}</text>'
-    name = html.escape(metric)
+    name = _escaped(metric)
     return (
         f"<figure><figcaption>{name}: {known[-1][2].mean:.3f}</figcaption>"
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name} over {len(known)} runs">'
@@ -120,5 +125,5 @@ def _dot(point: _Point, scale: _Scale, accepted: AbstractSet[str]) -> str:
     radius = 4 if head.run_id in accepted else 2.5
     return (
         f'<circle class="{kind}" cx="{scale.x(index):.1f}" cy="{scale.y(summary.mean or 0.0):.1f}" r="{radius}">'
-        f"<title>{html.escape(told)}</title></circle>"
+        f"<title>{_escaped(told)}</title></circle>"
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from ragguard.adapters.renderers.escaping import page_line
 from ragguard.adapters.renderers.words import Unit, plural, value_text
 
 WIDTH, HEIGHT = 320, 132
@@ -31,7 +32,7 @@ class Point:
 def _svg(label: str, parts: Sequence[Markup]) -> Markup:
     body = Markup("").join(parts)
     return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
-        WIDTH, HEIGHT, label, body
+        WIDTH, HEIGHT, page_line(label), body
     )
 
 
@@ -46,7 +47,7 @@ def _line(name: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 
 def _text(x: float, y: float, words: str, anchor: str = "middle") -> Markup:
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, words)
+    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, page_line(words))
 
 
 def _top_of(unit: Unit, values: Sequence[float]) -> float:

@@ -145,6 +145,7 @@ BAD_ROWS: dict[str, tuple[str, str]] = {
     "a negative latency": ("{" + Q + ', "answer": "a", "latency_s": -0.5}', ":1: latency_s: is -0.5, must be at least 0"),
     "a latency as text": ("{" + Q + ', "answer": "a", "latency_s": "1 s"}', ':1: latency_s: is a text ("1 s")'),
     "an infinite cost": ("{" + Q + ', "answer": "a", "cost_usd": 1e999}', ":1: cost_usd: is the number 1e999"),
+    "more seconds than there are": ("{" + Q + ', "answer": "a", "latency_s": 1e13}', ":1: latency_s: is too large a number"),
     "a huge cost": ("{" + Q + ', "answer": "a", "cost_usd": 1' + "0" * 350 + "}", ":1: cost_usd: is too large a number"),
     "endless digits": ('{"id": ' + "1" * 5000 + ", " + Q + "}", ":1: id: is the number 1111"),
     "deep nesting": ('{"question": ' + "[" * 100_000 + "]" * 100_000 + "}", ":1: is nested too deeply"),
