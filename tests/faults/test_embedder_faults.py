@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragguard.adapters.judges.provider import litellm_module
 from tests.fakes.fault_runs import Ended, FaultRuns, expect, expect_error_kept, expect_nothing_kept, expect_whole
 from tests.faults.fault import Fault
+from tests.faults.judge_world import warm_litellm
 from tests.parts import embedding_server as served
 from tests.parts import faulty_proxy as faults
 from tests.parts.embedding_server import EmbeddingServer, embedding_server
@@ -20,7 +20,7 @@ CONFIG = """
 suite: small
 pipeline: {{dataset: golden.jsonl}}
 judge: {{model: offline}}
-embedder: {{type: litellm, model: {model}, api_base: "{url}", batch_size: 4, attempts: 2, timeout: 10, dim: 8}}
+embedder: {{type: litellm, model: {model}, api_base: "{url}", batch_size: 4, attempts: 2, timeout: 200, dim: 8}}
 metrics: [{{type: answer_relevance, strictness: 1}}, faithfulness]
 """
 KEY = "8f2e77aa90bc41dd9e"
@@ -90,7 +90,7 @@ def one_is_too_long(_: FaultyProxy, server: EmbeddingServer) -> None:
 SCENES = (
     Scene(Fault("embedder", "nobody listens at its address", "error", 4, ERROR, ADDRESS), refuse),
     ends("its name cannot be resolved", ADDRESS, faults.reset(), overrides={"embedder.api_base": "http://vectors.invalid/v1"}),
-    ends("it accepts and says nothing", "raise embedder.timeout, or lower embedder.batch_size", faults.hang()),
+    ends("it accepts and says nothing", "raise embedder.timeout, or lower embedder.batch_size", faults.hang(), overrides={"embedder.timeout": 10}),
     ends("it resets every connection", ADDRESS, faults.reset()),
     ends("every reply breaks off", ADDRESS, faults.half()),
     ends("it answers 500 to everything", ADDRESS, status(500)),
@@ -137,7 +137,7 @@ SCENES = (
 
 @pytest.mark.parametrize("scene", SCENES, ids=[one.fault.id for one in SCENES])
 def test_a_fault_of_the_embedder(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    litellm_module()  # seconds of real time, which would be minutes of the run's own
+    warm_litellm()
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     if scene.key:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -73,7 +73,7 @@ AGAIN = "run again later: what is done is kept"
 DEAD = (
     ends("nobody listens at its address", RUNS, lambda proxy: proxy.server.get_loop().call_soon_threadsafe(proxy.server.close)),
     ends("its name cannot be resolved", RUNS, always(faults.reset()), overrides={"judge.api_base": "http://judge.invalid/v1"}),
-    ends("it accepts and says nothing", RUNS, always(faults.hang())),
+    ends("it accepts and says nothing", RUNS, always(faults.hang()), overrides={"judge.timeout": 60}),
     ends("it resets every connection", RUNS, always(faults.reset())),
     ends("every reply breaks off", RUNS, always(faults.half())),
     ends("it answers 500 to everything", RUNS, always(status(500))),
@@ -101,7 +101,7 @@ DEAD = (
     ends("every prompt is longer than the window (400)", "longer than the model's window", lambda proxy: None, server={"window": 20}),
     ends("its policy refuses every prompt", "filtered: ", always(status(400, "content management policy", kind="content_policy_violation"))),
     ends("a limit that lifts in a day (429, Retry-After 86400)", "asks to wait 86400 s", always(status(429, "slow down", retry_after="86400"))),
-    ends("429 without end", "lower `judge.concurrency` or set `judge.rpm`", always(status(429, "slow down"))),
+    ends("429 without end", "lower `judge.concurrency` or set `judge.rpm`", always(status(429, "slow down")), overrides={"judge.call_deadline": 60}),
 )  # fmt: skip
 
 WORDS = tuple(
@@ -117,7 +117,7 @@ WORDS = tuple(
 
 MIDDLE = (
     ends("it dies in the middle", AGAIN, after(3, faults.refused()), PAID),
-    ends("it hangs from the middle on", AGAIN, after(3, faults.hang()), PAID, overrides={"judge.timeout": 5}),
+    ends("it hangs from the middle on", AGAIN, after(3, faults.hang()), PAID, overrides={"judge.timeout": 16}),
     ends("it answers 503 from the middle on", AGAIN, after(3, status(503)), PAID),
     ends("the key is revoked in the middle", "set OPENAI_API_KEY", after(3, status(401, "revoked")), PAID),
     ends("the quota ends in the middle", "check the account's plan", after(3, status(429, "insufficient_quota")), PAID),
@@ -138,7 +138,7 @@ PASSING = (
     heals("single replies that are no JSON", faults.garbled(), faults.truncated(), faults.empty(), faults.bad_gzip(), faults.page()),
     heals("a reply of 5 MB", faults.oversized(5)),
     heals("a reply that comes late", faults.delayed(0.2)),
-    heals("one call hangs", faults.hang(), overrides={"judge.timeout": 8}),
+    heals("one call hangs", faults.hang(), overrides={"judge.timeout": 20}),
     heals("replies without usage: tokens and cost are unknown, not 0", faults.replaced(without_usage)),
     Scene(
         Fault("judge", "a storm of 429s: every other call", "warned", 0, WHOLE, "no baseline yet"),

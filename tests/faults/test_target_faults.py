@@ -63,7 +63,7 @@ def command(name: str, outcome: str, exit_code: int, kept: str, says: str, code:
 HTTP = (
     http("nobody listens", "-", NOTHING, START, arrange=lambda proxy: proxy.server.get_loop().call_soon_threadsafe(proxy.server.close)),
     http("its name cannot be resolved", "-", NOTHING, START, settings={"url": "http://app.invalid/ask"}),
-    http("it accepts and says nothing", "-", NOTHING, "raise the target's `timeout`", faults.hang()),
+    http("it accepts and says nothing", "-", NOTHING, "raise the target's `timeout`", faults.hang(), settings={"timeout": 10}),
     http("it resets every connection", "-", NOTHING, START, faults.reset()),
     http("every reply breaks off", "-", NOTHING, START, faults.half()),
     http("it answers 500 to everything", "-", NOTHING, LOG, status(500, f"no database for {KEY}")),
@@ -85,7 +85,7 @@ HTTP = (
     http("it dies in the middle", "error", SOME, "no answer: the connection", arrange=lambda proxy: proxy.after(3, faults.refused())),
     http("one question breaks it", "warned", MOST, "HTTP 500", faults.only("course 3", status(500)), n=24),
     http(
-        "single 503, 429, broken connections and late replies", "warned", WHOLE, "no baseline yet",
+        "single 503, 429, broken connections and late replies", "warned", WHOLE, "no baseline yet", settings={"retries": 6},
         arrange=lambda proxy: [proxy.on(n, fault) for n, fault in enumerate(
             (status(503), status(429, retry_after="nonsense"), faults.reset(), faults.half(), faults.delayed(0.1)), 1)],
     ),
@@ -151,7 +151,7 @@ def test_a_fault_of_the_target(scene: Scene, tmp_path: Path, monkeypatch: pytest
 
 def _settings(kind: str, scene: Scene, folder: Path, proxy: FaultyProxy) -> dict[str, object]:
     if kind == "HTTP":
-        return {"url": proxy.url, "timeout": 10, "retries": 2, "concurrency": 2}
+        return {"url": proxy.url, "timeout": 120, "retries": 2, "concurrency": 2}
     module = f"app_{abs(hash(scene.fault.name))}"
     (folder / f"{module}.py").write_text(scene.code, encoding="utf-8")
     if kind == "Python":
