@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from ragguard.adapters.renderers import render_files
-from ragguard.adapters.runfiles import RunFolder
+from ragguard.adapters.run_folder import RunFolder
 from ragguard.adapters.spool import Selected, Spool
 from ragguard.adapters.spooled import answered_spool
 from ragguard.app.deliver import Courier, recovered

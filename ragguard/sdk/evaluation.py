@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ragguard.adapters.runfiles import write_run
+from ragguard.adapters.run_folder import write_run
 from ragguard.app.cross_checks import did_you_mean
 from ragguard.core.metrics.base import Metric
 from ragguard.core.runs import RunHead, Usage

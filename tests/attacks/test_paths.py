@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragguard.adapters.runfiles import read_run, write_run
+from ragguard.adapters.run_folder import write_run
+from ragguard.adapters.runfiles import read_run
 from ragguard.adapters.stores.directory import DirectoryStore
 from ragguard.entrypoints.cli import run_cli
 from ragguard.errors import ConfigError

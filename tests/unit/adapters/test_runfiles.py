@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ragguard.adapters.runfiles import RunFolder, beside, parse_head, read_run, write_run
+from ragguard.adapters.run_folder import RunFolder, write_run
+from ragguard.adapters.runfiles import beside, parse_head, read_run
 from ragguard.core.scores import Judgment, SampleResult, Score
 from ragguard.errors import ObjectError, ObjectNotFoundError, RunFileError
 from tests.contracts.stores import make_head, make_results
