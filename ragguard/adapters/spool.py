@@ -5,6 +5,7 @@ The file has no name and is gone with its owner, however the process ends. It li
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import weakref
@@ -149,4 +150,7 @@ def no_scratch(error: OSError) -> ObjectError:
         where = tempfile.gettempdir()
     except OSError:  # no folder at all takes one
         where = "temporary files"
-    return ObjectError(f"{where}: cannot write ({why})", mend="free space there, or set TMPDIR to another folder")
+    mend = "free space there, or set TMPDIR to another folder"
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        mend = "raise the limit of open files (ulimit -n)"
+    return ObjectError(f"{where}: cannot write ({why})", mend=mend)
