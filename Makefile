@@ -8,7 +8,9 @@ DEMO := .ragguard/demo
 # Compiled modules are kept: LiteLLM takes many seconds to import without them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-real image-test lint lint-workflows types bench lock clean
+AUDIT := .venv-audit
+
+.PHONY: demo test test-fast test-real image-test lint lint-workflows types bench soak mutate audit sbom lock clean
 
 WORKFLOWS := .github/workflows/*.yml templates/workflows/*.yml
 
@@ -56,6 +58,29 @@ image-test:
 bench: $(SETUP)
 	@$(BIN)/python benchmarks/peers $(BENCH)
 
+# Options in SOAK.
+soak: $(SETUP)
+	$(BIN)/python scripts/soak.py $(SOAK)
+
+# Breaks the fail-closed logic on purpose, one place after another; words in MUTATE choose some, such as MUTATE=gate.py.
+mutate: $(SETUP)
+	$(BIN)/python scripts/mutate.py $(MUTATE)
+
+$(AUDIT)/.ready: requirements-audit.lock
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-audit.lock
+	@touch $@
+
+# Known vulnerabilities of what is locked; asks a service, and fails where that does not know a package.
+audit: $(AUDIT)/.ready
+	$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off --requirement requirements.lock
+
+# What is locked, as a CycloneDX bill of materials; offline, and the same for the same lock.
+sbom: $(AUDIT)/.ready
+	PYTHONWARNINGS=ignore $(AUDIT)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--validate --output-file sbom.cdx.json requirements.lock
+	$(AUDIT)/bin/python scripts/sbom.py requirements.lock sbom.cdx.json
+
 # The lock files hold hashes and no address of any index.
 lock: $(SETUP)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
@@ -63,7 +88,10 @@ lock: $(SETUP)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--extra all --group test --group lint --group real --group build --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group audit --output-file requirements-audit.lock
 	$(BIN)/python scripts/lock_one.py uv requirements-dev.lock requirements-uv.lock
+	$(BIN)/python scripts/dependencies.py
 
 clean:
-	rm -rf $(VENV) .ragguard .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(AUDIT) .ragguard .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
