@@ -45,7 +45,8 @@ class Redactor:
             lines = [line.strip() for line in secret.splitlines()]
             for part in (secret.strip(), *(line for line in lines if len(line) >= _SHORTEST_LINE)):
                 if len(part) >= _SHORTEST:
-                    forms |= {part, json.dumps(part)[1:-1], quote(part, safe="")}
+                    escaped = {json.dumps(part, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+                    forms |= {part, quote(part, safe=""), *escaped}
         # The longest first: one secret may begin with another.
         self._forms = sorted(forms, key=len, reverse=True)
 
@@ -73,9 +74,19 @@ class Redactor:
 
     def model(self, record: _Model) -> _Model:
         """A record without secrets in it; the same object where it has none."""
+        if not self._suspects(record):
+            return record
         content = record.model_dump()
         redacted = self.deep(content)
         return record if redacted == content else type(record).model_validate(redacted)
+
+    def _suspects(self, record: BaseModel) -> bool:
+        """Whether anything in a record may be a secret: one search for all of its texts."""
+        try:
+            text = record.model_dump_json()
+        except ValueError:  # lone surrogates
+            return True
+        return any(part in text for part in (*self._forms, *_HINTS))
 
 
 def foreign(text: str) -> str:
