@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tests.parts.hashed_vectors import packed_row
+
 Fault = Literal[
     "right", "wrong_dim", "wrong_count", "shuffled", "same_index", "rate_limited", "error", "slow", "nan", "zeros",
     "ragged", "reset", "unauthorized", "not_found", "not_json",
@@ -37,6 +39,9 @@ class EmbeddingServer(ThreadingHTTPServer):
         retry_after: Value of the header in a 429.
         inputs: The texts of each request that arrived, in order.
         keys: The Authorization header of each.
+        forms: The encoding_format of each.
+        packs: Whether it gives base64 where that is asked for.
+        refuses_base64: Whether it answers such a request by 400.
     """
 
     daemon_threads = True
@@ -53,6 +58,8 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.inputs: list[list[str]] = []
         self.keys: list[str | None] = []
         self.models: list[str] = []
+        self.forms: list[str] = []
+        self.packs = self.refuses_base64 = False
         self.running = 0
         self.most_running = 0
         self.lock = threading.Lock()
@@ -100,26 +107,33 @@ class _Handler(BaseHTTPRequestHandler):
             server.inputs.append(texts)
             server.keys.append(self.headers["Authorization"])
             server.models.append(body["model"])
+            server.forms.append(body.get("encoding_format", ""))
             server.running += 1
             server.most_running = max(server.most_running, server.running)
         try:
-            self._answer(body["model"], texts, server.next_fault())
+            self._answer(body, texts, server.next_fault())
         finally:
             with server.lock:
                 server.running -= 1
 
-    def _answer(self, model: str, texts: list[str], fault: Fault) -> None:
+    def _answer(self, body: dict[str, Any], texts: list[str], fault: Fault) -> None:
+        packed = body.get("encoding_format") == "base64"
         if fault == "slow":
             self.server.woken.wait(self.server.slow_s)
         if fault == "reset":
             self._hang_up()
+        elif packed and self.server.refuses_base64:
+            self._problem(400, "encoding_format: only float is known")
         elif problem := self._refusal(texts, fault):
             self._problem(*problem)
         elif fault == "not_json":
             self._send(200, b"<html>hello</html>", {"Content-Type": "text/html"})
         else:
             usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
-            reply = {"object": "list", "model": model, "data": self._data(texts, fault), "usage": usage}
+            data = self._data(texts, fault)
+            if packed and self.server.packs:
+                data = [{**item, "embedding": packed_row(item["embedding"])} for item in data]
+            reply = {"object": "list", "model": body["model"], "data": data, "usage": usage}
             self._send(200, json.dumps(reply).encode())
 
     def _refusal(self, texts: list[str], fault: Fault) -> tuple[int, str] | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -26,6 +25,7 @@ from ragguard.adapters.embedders.base import (
     sendable,
     unit_vectors,
 )
+from ragguard.adapters.embedders.http_failures import headers_of, passes_by_itself, retry_after, status_of
 from ragguard.adapters.redaction import foreign
 from ragguard.core.ports import Vectors
 from ragguard.errors import ConfigError, EmbedderError, RagguardError
@@ -38,6 +38,7 @@ _WRAPPING = re.compile(
     r"^litellm\.\w+: (?:\w+: )?(?:\w+(?:Exception|Error) - )?"
     r"|[\s:.,]*Traceback \(most recent call last\).*| Error_str: .*"
 )
+_BASE64 = re.compile(r"encoding|base64", re.IGNORECASE)
 _NO_KEY = "none-needed"
 _REFUSED = frozenset({400, 413, 422})
 _MENDS: Mapping[int, str] = {
@@ -50,13 +51,18 @@ _MENDS: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Connection:
-    """What belongs to one event loop: how many requests may run, how one is made, and the client where it is ours."""
+    """What belongs to one event loop: how many requests may run, how one is made, and the client where it is ours.
+
+    Attributes:
+        options: What each request holds besides.
+    """
 
     gate: asyncio.Semaphore
     call: Callable[..., Awaitable[Any]]
     client: AsyncOpenAI | None = None
+    options: dict[str, str] = field(default_factory=dict)
 
 
 class LiteLLMEmbedder(EmbedderSettings):
@@ -136,15 +142,25 @@ class LiteLLMEmbedder(EmbedderSettings):
         return np.zeros((0, self.dim or 0))
 
     async def _ask(self, connection: _Connection, texts: list[str]) -> Any:
+        """Asks as the client does, for base64; a server that refuses that by name is asked for numbers."""
+        try:
+            return await self._ask_once(connection, texts, **connection.options)
+        except TextsRefusedError as error:
+            if connection.client is None or connection.options or not _BASE64.search(error.message):
+                raise
+            connection.options = {"encoding_format": "float"}
+            return await self._ask_once(connection, texts, **connection.options)
+
+    async def _ask_once(self, connection: _Connection, texts: list[str], **more: str) -> Any:
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self.attempts),
-            retry=retry_if_exception(_passes_by_itself),
+            retry=retry_if_exception(passes_by_itself),
             wait=self._wait,
             reraise=True,
         )
         try:
             with litellm_clients.unlogged():
-                response: Any = await retrying(connection.call, input=texts)
+                response: Any = await retrying(connection.call, input=texts, **more)
         except Exception as error:
             raise self._told(error) from error
         return response.data
@@ -159,7 +175,7 @@ class LiteLLMEmbedder(EmbedderSettings):
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked = retry_after(_headers(error), datetime.now(UTC))
+        asked = retry_after(headers_of(error), datetime.now(UTC))
         if asked is None:
             return wait_random_exponential(multiplier=self.backoff, max=LONGEST_WAIT_S)(state)
         return min(asked, LONGEST_WAIT_S) + wait_random(0, self.backoff)(state)
@@ -185,7 +201,8 @@ class LiteLLMEmbedder(EmbedderSettings):
             return _Connection(gate, partial(call, api_base=self.api_base))
         # OPENAI_API_KEY is not meant for a server that nobody called OpenAI's.
         client = self._openai_client(_NO_KEY if model != self.model else None)
-        return _Connection(gate, partial(call, api_base=self.api_base, api_key=client.api_key, client=client), client)
+        # The client itself asks for base64: through LiteLLM each number of each vector costs a step of its own.
+        return _Connection(gate, partial(client.embeddings.create, model=model.removeprefix("openai/")), client)
 
     def _openai_client(self, api_key: str | None) -> AsyncOpenAI:
         import openai
@@ -207,18 +224,20 @@ class LiteLLMEmbedder(EmbedderSettings):
         return f"embedder {self.model}" + (f" at {self.api_base}" if self.api_base else "")
 
     def _told(self, error: Exception) -> EmbedderError:
-        status = getattr(error, "status_code", None)
+        status = status_of(error)
         said = foreign(_WRAPPING.sub("", " ".join(str(error).split())))[:300] or type(error).__name__
         if status in _REFUSED:
             return TextsRefusedError(
                 f"{self._source} refuses the request: {said}",
                 mend="a text may be longer than the model reads, or embedder.batch_size more than the server takes",
             )
-        if "object has no attribute" in said:  # LiteLLM's word for a reply of another form, such as a web page
+        if "No embedding data" in said:
+            return EmbedderError(f"{self._source} gave a reply without vectors", mend=NO_EMBEDDER)
+        if "object has no attribute" in said:  # the client's word for a reply of another form, such as a web page
             said, status = "it does not reply with embeddings in OpenAI's form", 404
         return EmbedderError(
             f"{self._source} cannot be used: {said}",
-            mend=_MENDS.get(status or 0, "check that the server runs and that embedder.api_base is its address"),
+            mend=_MENDS.get(status, "check that the server runs and that embedder.api_base is its address"),
         )
 
 
@@ -243,32 +262,6 @@ def in_order(data: Sequence[Any], source: str) -> list[Any]:
         what = "gave vectors whose index does not say which text they belong to"
         raise EmbedderError(f"{source} {what}", mend=NO_EMBEDDER)
     return [by_index[place] for place in range(len(items))]
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server asks to wait, from `Retry-After` in seconds or as a date; None where it does not say."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-        except (TypeError, ValueError):
-            return None
-        seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
-    return max(0.0, seconds) if seconds < float("inf") else None
-
-
-def _headers(error: BaseException | None) -> Mapping[str, str]:
-    found = getattr(getattr(error, "response", None), "headers", None) or getattr(
-        error, "litellm_response_headers", None
-    )
-    return {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
-
-
-def _passes_by_itself(error: BaseException) -> bool:
-    status = getattr(error, "status_code", None)
-    return isinstance(status, int) and (status in {408, 409, 425, 429} or status >= 500)
 
 
 def _require_provider(litellm: Any, model: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from ragguard.adapters.embedders import LiteLLMEmbedder, TextsRefusedError
-from ragguard.adapters.embedders.litellm import _headers, in_order, retry_after, routed
+from ragguard.adapters.embedders.http_failures import headers_of, retry_after
+from ragguard.adapters.embedders.litellm import in_order, routed
 from ragguard.core.ports import Vectors
 from ragguard.errors import ConfigError, EmbedderError, ExitCode
 from tests.parts.embedding_server import EmbeddingServer, Fault, embedding_server, vector_of, wait_until
@@ -186,6 +187,20 @@ def test_a_servers_own_model_name_arrives_whole(server: EmbeddingServer) -> None
     assert server.models == ["BAAI/bge-m3"]
 
 
+def test_vectors_are_asked_for_packed_and_read_either_way(server: EmbeddingServer) -> None:
+    numbers = embed(made(server))
+    server.packs = True
+    packed = embed(made(server))
+    assert packed == pytest.approx(numbers, abs=1e-7)
+    assert set(server.forms) == {"base64"}
+
+
+def test_a_server_that_knows_no_base64_is_asked_for_numbers_once_and_for_all(server: EmbeddingServer) -> None:
+    server.refuses_base64 = True
+    assert embed(made(server, batch_size=1, concurrency=1)) == pytest.approx(expected(TEXTS))
+    assert server.forms == ["base64", *["float"] * len(TEXTS)]
+
+
 def test_openais_key_goes_only_where_openai_is_named(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     embed(made(server, model="bge-m3"))
@@ -233,7 +248,7 @@ def test_the_servers_wish_is_found_in_the_error(server: EmbeddingServer) -> None
     server.always, server.retry_after = "rate_limited", "17"
     with pytest.raises(EmbedderError) as caught:
         embed(made(server, attempts=1))
-    assert retry_after(_headers(caught.value.__cause__), NOW) == 17.0
+    assert retry_after(headers_of(caught.value.__cause__), NOW) == 17.0
 
 
 @pytest.mark.parametrize("indices", [[0, 0], [1, 2], [0, None], [0, 2]])
