@@ -11,7 +11,7 @@ from ragguard.core.printable import harmless, one_line
 
 if TYPE_CHECKING:
     from ragguard.core.report import Report
-    from ragguard.core.runs import RunHead
+    from ragguard.core.runs import MetricSummary, RunHead
 
 _MARKS = {"passed": "✓", "warned": "!", "failed": "✗", "error": "✗", "inconclusive": "?", "not_comparable": "?"}
 _COLORS = {"passed": "32", "warned": "33", "failed": "31", "error": "31", "inconclusive": "33", "not_comparable": "33"}
@@ -93,7 +93,7 @@ def metric_lines(head: RunHead, paint: Paint) -> Iterator[str]:
     for name, metric in metrics.items():
         row = (
             f"  {name:<{width}}  {number(metric.mean):>7}  {number(metric.baseline_mean):>8}  "
-            f"{number(metric.delta, signed=True):>8}  {number(metric.slo_min):>7}  "
+            f"{_change(metric):>8}  {number(metric.slo_min):>7}  "
         )
         yield row + paint.outcome(metric.outcome, metric.outcome.replace("_", " "))
 
@@ -101,6 +101,13 @@ def metric_lines(head: RunHead, paint: Paint) -> Iterator[str]:
 def _name(text: str) -> str:
     """A name for a table; those of a saved run are foreign."""
     return harmless(one_line(text))
+
+
+def _change(metric: MetricSummary) -> str:
+    """A difference of means; of a percentile, where more is worse, the rise as a share of the baseline's."""
+    if metric.delta is None or metric.aggregate == "mean":
+        return number(metric.delta, signed=True)
+    return f"{-100 * metric.delta:+.1f} %"
 
 
 def number(value: float | None, *, signed: bool = False) -> str:

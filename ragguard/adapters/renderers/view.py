@@ -213,7 +213,7 @@ def metric_row(key: str, metric: MetricSummary, pinned: str | None = None) -> Me
         outcome=metric.outcome,
         mean=mean if metric.aggregate == "mean" else f"{mean} ({metric.aggregate})",
         baseline=words.value_text(metric.baseline_mean, metric.unit) if metric.m else "none",
-        change=words.change_text(metric.delta, metric.unit) if metric.m else "none",
+        change=words.metric_change_text(metric) if metric.m else "none",
         interval=words.interval_text(metric.ci_low, metric.ci_high, metric.unit),
         minimum=words.floor_text(metric),
         verdict=words.outcome_text(metric.outcome),

@@ -97,6 +97,13 @@ def change_text(change: float | None, unit: Unit = "fraction") -> str:
     return signed(change, "+.2f" if unit == "s" else "+.4f") + (" s" if unit == "s" else " USD")
 
 
+def metric_change_text(metric: MetricSummary) -> str:
+    """A metric's change; of a percentile, where more is worse, the rise as a share of the baseline's."""
+    if metric.delta is None or metric.aggregate == "mean":
+        return change_text(metric.delta, metric.unit)
+    return signed(-100 * metric.delta, "+.1f") + " %"
+
+
 def interval_text(low: float | None, high: float | None, unit: Unit = "fraction") -> str:
     """The interval of a change, `[−9.10, −3.40]`; empty where neither end is known."""
     if low is None and high is None:
