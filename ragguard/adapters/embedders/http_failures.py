@@ -1,24 +1,8 @@
-"""What a failed request says: its status, whether trying again may help, and how long the server asks to wait."""
+"""What a failed request says: its status, its headers, and whether trying again may help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server asks to wait, from `Retry-After` in seconds or as a date; None where it does not say."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-        except (TypeError, ValueError):
-            return None
-        seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
-    return max(0.0, seconds) if seconds < float("inf") else None
 
 
 def headers_of(error: BaseException | None) -> Mapping[str, str]:

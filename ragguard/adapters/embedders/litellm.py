@@ -25,8 +25,9 @@ from ragguard.adapters.embedders.base import (
     sendable,
     unit_vectors,
 )
-from ragguard.adapters.embedders.http_failures import headers_of, passes_by_itself, retry_after, status_of
+from ragguard.adapters.embedders.http_failures import headers_of, passes_by_itself, status_of
 from ragguard.adapters.redaction import foreign
+from ragguard.adapters.retry_after import retry_after_s
 from ragguard.core.ports import Vectors
 from ragguard.errors import ConfigError, EmbedderError, RagguardError
 
@@ -175,7 +176,7 @@ class LiteLLMEmbedder(EmbedderSettings):
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked = retry_after(headers_of(error), datetime.now(UTC))
+        asked = retry_after_s(headers_of(error), datetime.now(UTC))
         if asked is None:
             return wait_random_exponential(multiplier=self.backoff, max=LONGEST_WAIT_S)(state)
         return min(asked, LONGEST_WAIT_S) + wait_random(0, self.backoff)(state)

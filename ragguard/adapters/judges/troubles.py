@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from ragguard.adapters.redaction import foreign
+from ragguard.adapters.retry_after import retry_after_s
 from ragguard.core.text import one_line
 
 Kind = Literal[
@@ -75,7 +75,7 @@ def trouble_of(error: Exception) -> TroubleError:
     status = getattr(error, "status_code", None)
     message = str(getattr(error, "message", "") or error) or type(error).__name__
     kind = _kind_by_words(type(error).__name__, status, message.casefold()) or _kind_by_status(status)
-    return TroubleError(kind, message, retry_after_s(_headers(error)))
+    return TroubleError(kind, message, retry_after_s(_headers(error), datetime.now(UTC)))
 
 
 def _kind_by_words(name: str, status: Any, message: str) -> Kind | None:
@@ -106,32 +106,3 @@ def _headers(error: Exception) -> Mapping[str, str]:
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
     return {str(name).lower(): str(value) for name, value in headers.items()}
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Reads how long to wait from `retry-after-ms` or `Retry-After` (seconds or an HTTP date).
-
-    Args:
-        headers: Response headers, names in lower case. A date is compared with the response's own `Date`, so that
-            the two clocks need not agree.
-
-    Returns:
-        Seconds, not negative; None where the headers do not say or cannot be read.
-    """
-    try:
-        if "retry-after-ms" in headers:
-            return _not_negative(float(headers["retry-after-ms"]) / 1000)
-        value = headers.get("retry-after", "")
-        if not value:
-            return None
-        if re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
-            return _not_negative(float(value))
-        until = parsedate_to_datetime(value)
-        now = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
-        return _not_negative((until - now).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
-def _not_negative(seconds: float) -> float | None:
-    return max(0.0, seconds) if seconds < float("inf") else None

@@ -7,7 +7,6 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -16,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from ragguard.adapters.retry_after import retry_after_s
 from ragguard.adapters.targets.replies import ReplyError, parse
 from ragguard.adapters.targets.wording import Redactor, excerpt
 
@@ -195,7 +195,7 @@ def _status_fault(response: httpx.Response, body: bytes, url: httpx.URL) -> Faul
     text = excerpt(body.decode("utf-8", "replace"))
     words = f"HTTP {_with_name(status)}" + (f": {text}" if text else "")
     if status in _TRY_AGAIN or status >= 500:
-        after = retry_after(response.headers)
+        after = retry_after_s(response.headers)
         if after is not None and after > _LONGEST_WAIT_S:
             return FaultError(f"{words} (asks to wait {after:.0f} s)", unreachable="run it again later")
         return FaultError(words, again=True, after=after, unreachable="see the RAG app's own log")
@@ -210,18 +210,6 @@ def _with_name(status: int) -> str:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
-
-
-def retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds to wait (RFC 9110, 10.2.3). A date is taken relative to the server's own clock."""
-    value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        seconds = (parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])).total_seconds()
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return None
-    return max(0.0, seconds)
 
 
 def _connection_words(error: httpx.TransportError) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragguard.adapters.judges.troubles import TroubleError, retry_after_s, told, trouble_of
+from ragguard.adapters.judges.troubles import TroubleError, told, trouble_of
 
 
 class ProviderError(Exception):
@@ -57,30 +57,6 @@ class ContentPolicyViolationError(ProviderError):
 )
 def test_kinds(error: Exception, kind: str) -> None:
     assert trouble_of(error).kind == kind
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": " 0.5 "}, 0.5),
-        ({"retry-after": "0"}, 0.0),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "NaN"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": ""}, None),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after-ms": "inf"}, None),
-        ({"retry-after": "Tue, 03 Nov 2026 10:00:30 GMT", "date": "Tue, 03 Nov 2026 10:00:00 GMT"}, 30.0),
-        ({"retry-after": "Tue, 03 Nov 2026 09:00:00 GMT", "date": "Tue, 03 Nov 2026 10:00:00 GMT"}, 0.0),
-        ({"retry-after": "Tue, 03 Nov 2026 10:00:30 GMT", "date": "yesterday"}, None),
-        ({"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 0.0),
-    ],
-)
-def test_waits_are_read_in_seconds_and_as_dates(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_s(headers) == seconds
 
 
 def test_headers_of_an_error_are_read_in_any_case() -> None:

@@ -8,11 +8,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from ragguard.adapters.targets import HttpTarget
-from ragguard.adapters.targets.exchange import retry_after
 from ragguard.core.samples import Passage
 from ragguard.errors import ExitCode, TargetError
 from tests.parts.rag_app import OK, RagApp, Reply, json_reply, refused_url, serving_rag_app
@@ -229,32 +227,6 @@ def test_retry_after_is_obeyed_by_all_questions_in_flight(app: RagApp) -> None:
     first, _, *later = app.requests
     assert len(later) == 2
     assert all(request.at - first.at >= 1 for request in later)
-
-
-NOON = "Wed, 21 Oct 2015 12:00:00 GMT"
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": " 0 "}, 0),
-        ({"retry-after": "Wed, 21 Oct 2015 12:00:30 GMT", "date": NOON}, 30),
-        ({"retry-after": "Wed, 21 Oct 2015 11:59:30 GMT", "date": NOON}, 0),
-        ({"retry-after": "Wed, 21 Oct 2015 12:00:30 GMT"}, None),
-        ({"retry-after": "Wed, 99 Oct 2015 12:00:30 GMT", "date": NOON}, None),
-        ({"retry-after": "Wed, 21 Oct 2015 12:00:30", "date": NOON}, None),
-        ({"retry-after": "-5"}, None),
-        ({"retry-after": "1.5"}, None),
-        ({"retry-after": "²".encode("latin-1")}, None),
-        ({"retry-after": "9" * 5000}, 999_999_999),
-        ({}, None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date_by_the_servers_own_clock(
-    headers: dict[str, Any], seconds: float | None
-) -> None:
-    assert retry_after(httpx.Headers(headers)) == seconds
 
 
 def test_a_wait_that_is_too_long_is_not_waited_for(app: RagApp) -> None:
