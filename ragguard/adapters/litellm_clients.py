@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 _SLOW_S = 1.0
+_importing = threading.Lock()
 _listener: list[Callable[[str], None]] = []
 _users: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 
@@ -58,7 +59,7 @@ def litellm_module() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     # Left to itself it reads a `.env` above its own folder: where that is the checkout, a change could send keys away.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-    with told_when_slow(), _without_collections():
+    with _importing, told_when_slow(), _without_collections():
         import litellm
     litellm.telemetry = False
     litellm.suppress_debug_info = True

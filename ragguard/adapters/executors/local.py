@@ -62,6 +62,8 @@ class LocalExecutor(BaseModel):
 
     @staticmethod
     async def _finished(flight: Collection[asyncio.Task[SampleResult]]) -> list[SampleResult]:
+        if not flight:
+            return []
         done, _ = await asyncio.wait(flight, timeout=_GRACE_S)
         return [task.result() for task in flight if task in done and not task.cancelled() and not task.exception()]
 
