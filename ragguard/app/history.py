@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from ragguard.core.ports import Store
 from ragguard.core.runs import Event, MetricSummary, RunHead
 
 _SPARKS = "▁▂▃▄▅▆▇█"
+_BEGINS_ANEW = "not_comparable"
 _NEWEST = 3
 _LEAST_SPAN = 0.1
 
@@ -72,11 +73,30 @@ def read_history(store: Store, suite: str, *, branch: str | None, limit: int, pi
     events = store.events(suite)
     heads = tuple(reversed(store.heads(suite, branch=branch, limit=limit)))
     held = store.head(pinned) if pinned is not None else None
-    return History(suite, heads, _accepted(heads, events), pinned, tuple(declines(heads, held)))
+    accepted = _accepted(heads, events)
+    series = one_course(heads, accepted)
+    if held is not None and series and series[0].outcome == _BEGINS_ANEW and held.created_at < series[0].created_at:
+        held = None
+    return History(suite, heads, accepted, pinned, tuple(declines(series, held)))
 
 
 def _accepted(heads: Sequence[RunHead], events: Sequence[Event]) -> frozenset[str]:
     return frozenset(head.run_id for head in heads if is_accepted(head, events))
+
+
+def one_course(heads: Sequence[RunHead], accepted: Collection[str]) -> Sequence[RunHead]:
+    """The runs that can be held against each other, oldest first.
+
+    One that could not be compared, such as one of other questions, tells nothing of the app's course; where somebody
+    promoted it, the course begins anew with it.
+    """
+    course: list[RunHead] = []
+    for head in heads:
+        if head.outcome != _BEGINS_ANEW:
+            course.append(head)
+        elif head.run_id in accepted:
+            course = [head]
+    return course
 
 
 def declines(heads: Sequence[RunHead], held: RunHead | None = None) -> Iterator[Decline]:

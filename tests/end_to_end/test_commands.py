@@ -231,6 +231,24 @@ def test_a_live_target_builds_a_pool(ragguard: Command, folder: Path) -> None:
     assert "compared with 3 run(s)" in shown
 
 
+def test_a_run_of_other_questions_is_built_only_with_a_word_and_can_be_promoted(
+    ragguard: Command, folder: Path
+) -> None:
+    assert ragguard("run", "--answers", "good.jsonl", "--output", "first").code == 0
+    for name in ("golden.jsonl", "good.jsonl"):
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace('"id": "', '"id": "new-'), encoding="utf-8")
+    said = ragguard("baseline", "build", "--answers", "good.jsonl", "--runs", "1", "--output", "built", "--quiet")
+    assert said.code == 3
+    assert "are paired" in said.out
+    (run_json,) = folder.glob("built/*/run.json")
+    assert f"`ragguard baseline promote {run_json.parent.name}` makes it one" in said.out
+    assert ragguard("baseline", "promote", run_json.parent.name).code == 0
+    following = ragguard("run", "--answers", "good.jsonl", "--output", "next")
+    assert following.code == 0
+    assert f"PASSED  suite small against {run_json.parent.name}" in following.out
+
+
 def test_a_run_that_could_not_be_stored_is_pushed_later(ragguard: Command, folder: Path) -> None:
     ragguard("run", "--answers", "good.jsonl", "--output", "good", "--sink", "elsewhere")
     assert "no accepted run" in ragguard("baseline", "show").out

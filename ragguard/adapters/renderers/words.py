@@ -62,7 +62,10 @@ NEXT_BY_CAUSE: dict[Cause, str] = {
 NEXT_BY_OUTCOME: dict[Outcome, str] = {
     "error": "Mend what the first line names, then run again: nothing can be said about the app.",
     "failed": "",
-    "not_comparable": "Build a baseline with today's judge, prompts and metrics on the base branch, then run again.",
+    "not_comparable": (
+        "Build a baseline with today's judge, prompts and metrics on the base branch, then run again. Where the data "
+        "set was exchanged on purpose, read this run and make it the baseline: ragguard baseline promote."
+    ),
     "inconclusive": (
         "Let the base branch collect more baseline runs, or add samples. Running again helps only where the app "
         "answers anew: the same answers are given the same verdict."

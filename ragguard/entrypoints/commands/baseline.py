@@ -16,7 +16,7 @@ from ragguard.entrypoints.console import say
 
 if TYPE_CHECKING:
     from ragguard.app.config import Config
-    from ragguard.core.runs import EventKind
+    from ragguard.core.runs import EventKind, RunHead
 
 
 @click.group()
@@ -166,5 +166,19 @@ def build(config_path: str | None, runs: int, output: str, *, quiet: bool, **opt
         )
         report = asyncio.run(run_pipeline(request))
         say(f"baseline run {number} of {runs}: {report.head.outcome}, {folder}")
-        worst = max(worst, report.exit_code)
+        left_out = _told_if_left_out(report.head)
+        worst = max(worst, report.exit_code or left_out)
     return worst
+
+
+def _told_if_left_out(head: RunHead) -> int:
+    """Says why a run that was built is no baseline, and what makes it one; 3 then, else 0."""
+    from ragguard.core.baseline import is_accepted
+    from ragguard.errors import ExitCode
+
+    if is_accepted(head, ()):
+        return ExitCode.OK
+    for reason in head.reasons:
+        say(f"  - {reason}")
+    say(f"  it is no baseline: `ragguard baseline promote {head.run_id}` makes it one, if that is what you mean")
+    return ExitCode.INCONCLUSIVE

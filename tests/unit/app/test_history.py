@@ -7,7 +7,15 @@ from datetime import timedelta
 import pytest
 
 from ragguard.adapters.renderers.history_page import history_page
-from ragguard.app.history import History, declines, history_json, history_lines, noise_band, sparkline
+from ragguard.app.history import (
+    History,
+    declines,
+    history_json,
+    history_lines,
+    noise_band,
+    one_course,
+    sparkline,
+)
 from ragguard.core.runs import MetricSummary, RunHead
 from tests.unit.core.test_baseline import NOW, head
 
@@ -37,6 +45,16 @@ def test_the_pinned_run_is_what_declines_are_held_against() -> None:
     runs = [run(n, 0.90) for n in range(5)]
     (found,) = declines(runs, run(99, 0.95))
     assert (found.since, found.before) == ("r99", 0.95)
+
+
+def test_runs_of_other_questions_are_no_decline_and_begin_anew_once_promoted() -> None:
+    runs = [run(n, 0.95 if n < 3 else 0.6) for n in range(4)] + [run(n, 0.6 - 0.02 * n) for n in range(4, 9)]
+    runs[3] = runs[3].model_copy(update={"outcome": "not_comparable"})
+    assert [one.run_id for one in one_course(runs[:4], ())] == ["r0", "r1", "r2"]
+    assert list(declines(one_course(runs[:4], ()))) == []
+    course = one_course(runs, {"r3"})
+    assert [one.run_id for one in course] == ["r3", "r4", "r5", "r6", "r7", "r8"]
+    assert [found.since for found in declines(course)] == ["r3"]
 
 
 def test_an_unknown_mean_is_a_blank_and_never_a_zero() -> None:

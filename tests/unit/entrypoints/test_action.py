@@ -240,5 +240,10 @@ def test_outputs_hold_whatever_a_value_holds(runner: Runner) -> None:
     assert output_lines({"a": "1"}, "d") == "a<<d\n1\nd\n"
 
 
-def test_without_a_runner_outputs_go_nowhere() -> None:
+def test_without_a_runner_outputs_go_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     write_outputs({}, {"outcome": "passed"})
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr() == ("", "")

@@ -53,4 +53,4 @@ def test_a_record_is_cleaned_everywhere() -> None:
 
 def test_hostile_repetitions_cost_little() -> None:
     for piece in ("sk-", "eyJ-", "eyJaaaaaaaaaa.", "xoxb-", "/services/T", "Bearer "):
-        Redactor()(piece * 100_000)
+        assert Redactor(["my_secret*value"])(f"{piece * 100_000} my_secret*value").endswith(" ***")
