@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragguard.app.progress import Silent
 from ragguard.core.report import Delivery, Report
+from tests.fakes.heard import Heard
 from tests.fakes.letters import GITHUB_TOKEN, SLACK_TOKEN, Waits
 from tests.fakes.small_runs import CONFIG, SmallRuns
 from tests.faults.fault import Fault
@@ -24,14 +24,6 @@ EVERYBODY = """
 reporting:
   on_regression: [{channels}]
 """
-
-
-class _Said(Silent):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.lines.append(message)
 
 
 @dataclass
@@ -89,7 +81,7 @@ class Town:
         event = "schedule" if channels else "pull_request"
         environment = dict(self.environment) if channels else {**self.environment, "GITHUB_REF": "refs/pull/1/merge"}
         config = CONFIG + (EVERYBODY.format(channels=channels) + more if channels else "")
-        said = _Said()
+        said = Heard()
         report: Report = self.runs.run(
             wrong=wrong,
             config=config,

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ragguard.adapters.notifiers.patience import Patience
-from ragguard.app.progress import Silent
 from ragguard.core.report import Report
 from ragguard.errors import DatasetError, ExitCode, StoreError
+from tests.fakes.heard import Heard
 from tests.fakes.letters import GITHUB_TOKEN, SLACK_TOKEN, Waits
 from tests.fakes.small_runs import CONFIG, SmallRuns, answer_rows, write_rows
 from tests.parts.github_server import GitHub, github_server
@@ -28,20 +28,6 @@ reporting:
 """
 
 
-class Lines(Silent):
-    """Remembers what is said."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, message: str) -> None:
-        self.lines.append(message)
-
-    @property
-    def undelivered(self) -> list[str]:
-        return [line for line in self.lines if line.startswith("not delivered: ")]
-
-
 @dataclass
 class World:
     """Runs, and everybody who is told of them."""
@@ -49,7 +35,7 @@ class World:
     runs: SmallRuns
     github: GitHub
     slack: Slack
-    said: Lines = field(default_factory=Lines)
+    said: Heard = field(default_factory=Heard)
     waits: Waits = field(default_factory=Waits)
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -219,7 +205,7 @@ def test_a_wrong_data_set_is_told_on_the_pull_request(world: World) -> None:
     assert "golden.jsonl" in world.comments[0]["body"]
 
 
-class Cancelling(Lines):
+class Cancelling(Heard):
     """Interrupts the run when a phase begins."""
 
     def __init__(self, phase: str) -> None:
@@ -237,7 +223,7 @@ def test_an_interrupted_run_closes_its_check_and_tells_nobody_else(world: World,
     world.github.add_pull_request()
     phases: list[str] = []
 
-    class Watching(Lines):
+    class Watching(Heard):
         def start(self, phase: str, total: int) -> None:
             phases.append(phase)
 
@@ -260,7 +246,7 @@ def test_an_interruption_while_waiting_ends_the_waiting(world: World) -> None:
     world.slack.fail("chat.postMessage", 429, {"ok": False, "error": "ratelimited"}, ["Retry-After: 20"])
     loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
-    class Noting(Lines):
+    class Noting(Heard):
         def start(self, phase: str, total: int) -> None:
             task = asyncio.current_task()
             assert task is not None
